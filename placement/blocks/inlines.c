@@ -31,8 +31,8 @@ extern inline void locus_table_set_tag(struct locus_table *table, uint64_t tag);
 extern inline uintptr_t locus_lane_parity(uint32_t turn);
 extern inline bool locus_lane_reopens(struct locus_lane *lane);
 extern inline bool locus_lane_send(struct locus_lane *lane, void *parcel);
-extern inline bool locus_lane_is_message(uintptr_t slot, uint32_t turn);
 extern inline void *locus_lane_take(struct locus_lane *lane, struct locus_lane_end *end);
+extern inline void *locus_lane_next(struct locus_lane *lane, struct locus_lane_end *end, struct locus_link **links, bool *alone);
 extern inline bool locus_lane_empty(const struct locus_lane *lane, const struct locus_lane_end *end);
 
 extern inline struct locus_pool_hot *locus_pool_hot(struct locus_pool *pool);

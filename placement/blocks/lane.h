@@ -5,18 +5,13 @@
 // Many pushers share the mailbox. One pusher, promised when its route is made (locus_route_add_sole), has a ring as well: a push
 // is a plain store of the table's address, where the mailbox takes a locked exchange and writes into the table. A full ring sends
 // its pusher to the mailbox, so there is still no capacity to tune, nobody waits, and nothing is lost.
-//
 // A slot has a message: an address, and in its lowest bit the parity of its turn round the ring. So the slot alone says whether
 // it is new: the owner polls one line and writes none of the pusher's (FastForward: Giacomoni et al., PPoPP 2008). How many it took
 // it writes down now and then, for a pusher whose ring looks full (MCRingBuffer: Lee et al., IPDPS 2010).
-//
-//     | mailbox | taken, promise | pusher: sent, limit, detours | slots: written by the pusher, read by the owner |
-//
-// Order. What one pusher sends arrives in the order in which it was sent, through both ways. The message that may fill the ring
-// says so (LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes back to the
-// ring only when it has seen the mailbox empty: whatever it put there was taken before. So an owner that finds the ring empty and
-// the mailbox not (T2) looks at the ring once more before it takes the mailbox, and finishes that before the ring.
-//
+// Order. What one pusher sends arrives in the order in which it was sent. The message that may fill the ring says so (LAST). Only
+// then, and at first, the owner looks into the mailbox as well, until the next message. The pusher comes back to the ring only when
+// it has seen the mailbox empty: whatever it put there was taken before. So an owner that finds the ring empty and the mailbox not
+// (T2) looks at the ring once more before it takes the mailbox, and finishes that before the ring.
 // V1 (release) of a send, partner V2 (acquire) of the take: the owner sees the table as the pusher left it. `taken` is relaxed on
 // both sides. That no slot is overwritten before it was read needs no more: if the owner's V2 read the later message, it would
 // synchronise with its V1, and the pusher's load of `taken`, before that V1, would happen before the store that it read from.
@@ -29,12 +24,12 @@
 extern "C" {
 #endif
 
-// A power of two. It decides only how often a pusher makes a detour: a burst of 128 requests between two drains needs none.
+#ifndef LOCUS_LANE_SLOTS // a power of two. It decides only how often a pusher makes a detour. A test has fewer
 #define LOCUS_LANE_SLOTS 128u
-#define LOCUS_LANE_TOLD (LOCUS_LANE_SLOTS / 4) // the owner writes down every so many messages how many it took
+#endif
+#define LOCUS_LANE_TOLD (LOCUS_LANE_SLOTS / 4) // after so many messages the owner writes down how many it took
 #define LOCUS_LANE_PARITY ((uintptr_t)1)
 #define LOCUS_LANE_LAST ((uintptr_t)2) // of a message: the ring may be full now
-
 enum locus_lane_looks { LOCUS_LOOKS_BOTH, LOCUS_LOOKS_MAILBOX, LOCUS_LOOKS_RING }; // where the owner looks
 enum locus_lane_promise { LOCUS_LANE_FREE, LOCUS_LANE_MANY, LOCUS_LANE_SOLE };
 
@@ -55,24 +50,21 @@ struct locus_lane_end {
     uint32_t looks;             // enum locus_lane_looks
 };
 
-// In even turns the bit is set, so an unwritten slot is no message.
-inline uintptr_t locus_lane_parity(uint32_t turn)
+inline uintptr_t locus_lane_parity(uint32_t turn) // 1 in the first round, so an unwritten slot is no message
 {
     return ~(turn / LOCUS_LANE_SLOTS) & LOCUS_LANE_PARITY;
 }
 
-// May the next message use the ring? That is to be asked when the ring looks full, and after a detour.
+// May the next message use the ring? To be asked when it looks full, and after a detour.
 inline bool locus_lane_reopens(struct locus_lane *lane)
 {
-    lane->limit = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED) + LOCUS_LANE_SLOTS;
-    lane->detours = (lane->detours && !locus_mailbox_empty(&lane->mailbox)) || lane->sent == lane->limit;
-    if (lane->detours)
-        lane->limit = lane->sent;
+    uint32_t limit = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED) + LOCUS_LANE_SLOTS;
+    lane->detours = (lane->detours && !locus_mailbox_empty(&lane->mailbox)) || lane->sent == limit;
+    lane->limit = lane->detours ? lane->sent : limit;
     return !lane->detours;
 }
 
-// The lane's only pusher. `parcel` is aligned to a cache line. False: the ring is full, and the parcel's link has to go into the
-// mailbox, before anything else is sent.
+// The only pusher's. `parcel` is aligned to a cache line. False: its link has to go into the mailbox, before anything else is sent.
 inline bool locus_lane_send(struct locus_lane *lane, void *parcel)
 {
     uint32_t turn = lane->sent;
@@ -85,17 +77,12 @@ inline bool locus_lane_send(struct locus_lane *lane, void *parcel)
     return true;
 }
 
-inline bool locus_lane_is_message(uintptr_t slot, uint32_t turn)
-{
-    return (slot & LOCUS_LANE_PARITY) == locus_lane_parity(turn);
-}
-
-// The owner. NULL: nothing new in the ring. If end->looks says so afterwards, the mailbox has to be taken as well.
+// The owner's. NULL: nothing new in the ring.
 inline void *locus_lane_take(struct locus_lane *lane, struct locus_lane_end *end)
 {
     uint32_t turn = end->taken;
     uintptr_t message = __atomic_load_n(&lane->slots[turn % LOCUS_LANE_SLOTS], __ATOMIC_ACQUIRE); // V2
-    if (!locus_lane_is_message(message, turn))
+    if (end->looks == LOCUS_LOOKS_MAILBOX || (message & LOCUS_LANE_PARITY) != locus_lane_parity(turn))
         return NULL;
     end->taken = turn + 1;
     if (end->taken % LOCUS_LANE_TOLD == 0)
@@ -104,11 +91,24 @@ inline void *locus_lane_take(struct locus_lane *lane, struct locus_lane_end *end
     return (void *)(message & ~(LOCUS_LANE_PARITY | LOCUS_LANE_LAST));
 }
 
-// The owner. A hint: true means that nothing had arrived when it looked.
+// The owner's. The next parcel of the ring; or NULL, and all links of the mailbox, as locus_mailbox_take_all() gives them.
+inline void *locus_lane_next(struct locus_lane *lane, struct locus_lane_end *end, struct locus_link **links, bool *alone)
+{
+    void *parcel = locus_lane_take(lane, end);
+    *links = NULL;
+    if (parcel || end->looks == LOCUS_LOOKS_RING || !locus_mailbox_arrived(&lane->mailbox))
+        return parcel;
+    parcel = locus_lane_take(lane, end); // sent after that look, but before what is in the mailbox
+    if (!parcel)
+        *links = locus_mailbox_take_all(&lane->mailbox, alone);
+    return parcel;
+}
+
+// The owner's. A hint: true means that nothing had arrived when it looked.
 inline bool locus_lane_empty(const struct locus_lane *lane, const struct locus_lane_end *end)
 {
-    const uintptr_t *slot = &lane->slots[end->taken % LOCUS_LANE_SLOTS];
-    if (end->looks != LOCUS_LOOKS_MAILBOX && locus_lane_is_message(__atomic_load_n(slot, __ATOMIC_RELAXED), end->taken))
+    uintptr_t slot = __atomic_load_n(&lane->slots[end->taken % LOCUS_LANE_SLOTS], __ATOMIC_RELAXED);
+    if (end->looks != LOCUS_LOOKS_MAILBOX && (slot & LOCUS_LANE_PARITY) == locus_lane_parity(end->taken))
         return false;
     return end->looks == LOCUS_LOOKS_RING || locus_mailbox_empty(&lane->mailbox);
 }

@@ -207,7 +207,7 @@ static __attribute__((noinline)) int take_unusual(struct locus_owner *owner, con
     return error;
 }
 
-static int grow_many(struct locus_owner *owner, struct locus_table *table, uint32_t count)
+static int grow_any(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     struct locus_pool *pool = owner->hot.pool;
     bool fits = (int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (pool->home < table->homes_max) &
@@ -241,7 +241,7 @@ __attribute__((noinline)) int locus_owner_grow_unusual(struct locus_owner *owner
     RULE_OF("locus_owner_grow", holds_role(owner), RULE_ROLE);
     if (owner->hot.pool->runs && count == 1 && grow_run(owner, table))
         return 0;
-    return grow_many(owner, table, count);
+    return grow_any(owner, table, count);
 }
 
 static __attribute__((noinline)) int grow_several(struct locus_owner *owner, struct locus_table *table, uint32_t count)

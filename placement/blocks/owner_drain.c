@@ -113,26 +113,15 @@ static void drain_table(struct locus_owner *owner, struct locus_table *table, ui
         reclaim(owner, table);
 }
 
-// From the lane's ring, or NULL.
-static inline struct locus_table *next_in_ring(struct locus_lane *lane, struct locus_lane_end *end)
-{
-    return end->looks == LOCUS_LOOKS_MAILBOX ? NULL : locus_lane_take(lane, end);
-}
-
 // The next table of what a mailbox had, or from one lane; or NULL.
 static struct locus_table *next_from(struct locus_owner *owner, struct locus_lane *lane, struct locus_lane_end *end)
 {
     struct locus_link *link = owner->chain;
-    struct locus_table *table = NULL;
     bool alone = false;
     if (!link) {
-        table = next_in_ring(lane, end);
-        if (table || end->looks == LOCUS_LOOKS_RING || !locus_mailbox_arrived(&lane->mailbox))
+        struct locus_table *table = locus_lane_next(lane, end, &link, &alone);
+        if (!link)
             return table;
-        table = next_in_ring(lane, end); // sent after the look before, but before what is in the mailbox
-        if (table)
-            return table;
-        link = locus_mailbox_take_all(&lane->mailbox, &alone);
         if (__atomic_load_n(&lane->promise, __ATOMIC_RELAXED) != LOCUS_LANE_SOLE) // told apart before it was pushed: P1/T1
             end->looks = LOCUS_LOOKS_MAILBOX;
     }

@@ -261,7 +261,7 @@ static void take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[]
 
 static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
-    pool_take_plain(pool, count, out);
+    locus_pool_take_many(&pool->hot, count, out);
     if (pool->hot.top >= pool->fresh)
         return;
     pool->fresh = pool->hot.top;
@@ -331,7 +331,7 @@ int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block o
     if (__builtin_expect(count - 1 >= pool->hot.top, 0) && (count == 0 || !pool_reclaim(pool, count)))
         return count == 0 ? 0 : -ENOMEM;
     if (locus_pool_plain(&pool->hot, count))
-        pool_take_plain(pool, count, out);
+        locus_pool_take_many(&pool->hot, count, out);
     else
         take_run(pool, count, out);
     return 0;

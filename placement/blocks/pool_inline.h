@@ -10,7 +10,7 @@
 // Fetching ahead (pool.h: fetch_ahead). The stack says which block leaves four takes from now, so a take can ask for that block's
 // first line, and one of several for their first lines. Equal blocks on page boundaries have their first lines in one set of the
 // first cache and a few of the second, so a block's first write mostly waits for the third. It helps who writes little into many
-// such blocks, by a few percent; who fills them loses as much, because the fetched lines push out others (experiments/README.md).
+// such blocks, by a few percent; who fills them loses as much, as the fetched lines push out others (`locus eval -c locus-fetch`).
 #ifndef LOCUS_POOL_INLINE_H
 #define LOCUS_POOL_INLINE_H
 

@@ -114,12 +114,4 @@ static inline void pool_note_outstanding(struct locus_pool *pool)
         counter_set(&pool->counters.outstanding_high, outstanding);
 }
 
-// pre: locus_pool_plain(&pool->hot, count), and count > 0.
-static inline void pool_take_plain(struct locus_pool *pool, uint32_t count, locus_block out[])
-{
-    uint32_t top = pool->hot.top;
-    memcpy(out, pool->hot.free_end - top, count * sizeof *out);
-    pool_top_set(pool, top - count);
-}
-
 #endif

@@ -73,6 +73,7 @@ int locus_domain_close(struct locus_domain *domain);
 uint32_t locus_domain_homes(const struct locus_domain *domain); // homes are 0 .. this - 1
 int locus_domain_node(const struct locus_domain *domain, uint32_t home); // LOCUS_NODE_ANY: no such home
 struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home); // NULL: no such home
+
 // The lowest home on an OS node. 0, or -ENODEV: the node has none.
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
 
@@ -104,8 +105,7 @@ int locus_domain_write(struct locus_domain *domain, uint32_t home, struct locus_
 // and before the owner leaves. 0, -EINVAL or -EPERM. Owner context.
 int locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
 
-// Frees everything that has arrived (_some: with a budget, as in owner.h), and answers the other homes. Returns how many blocks
-// came home. Owner context.
+// Frees what has arrived (_some: with a budget, owner.h), answers the others, returns the blocks that came home. Owner context.
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
 uint32_t locus_domain_drain_some(struct locus_domain *domain, uint32_t home, uint32_t blocks);
 

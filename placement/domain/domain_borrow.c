@@ -122,7 +122,7 @@ static void forward(struct locus_domain *domain, struct home *home)
     }
 }
 
-// pre: the caller holds the role. What the owner's drain freed is in `freed`.
+// What the home's desk has, after what its owner's drain has `freed`.
 static uint32_t desk_drain(struct locus_domain *domain, struct home *home, uint32_t freed)
 {
     forward(domain, home);
@@ -137,20 +137,26 @@ static uint32_t desk_drain(struct locus_domain *domain, struct home *home, uint3
     return freed;
 }
 
-uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
+// NULL: there is no such home, or the caller does not hold its role.
+static struct home *held_home(const struct locus_domain *domain, uint32_t ordinal, const char *call)
 {
     struct home *home = domain_home(domain, ordinal);
-    RULE(home, "there is no home %u", ordinal);
-    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
-    return home && locus_owner_held_here(home->owner) ? desk_drain(domain, home, locus_owner_drain(home->owner)) : 0;
+    (void)call;
+    RULE_OF(call, home, "there is no home %u", ordinal);
+    RULE_OF(call, locus_owner_held_here(home->owner), RULE_ROLE);
+    return home && locus_owner_held_here(home->owner) ? home : NULL;
+}
+
+uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
+{
+    struct home *home = held_home(domain, ordinal, __func__);
+    return home ? desk_drain(domain, home, locus_owner_drain(home->owner)) : 0;
 }
 
 uint32_t locus_domain_drain_some(struct locus_domain *domain, uint32_t ordinal, uint32_t blocks)
 {
-    struct home *home = domain_home(domain, ordinal);
-    RULE(home, "there is no home %u", ordinal);
-    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
-    return home && locus_owner_held_here(home->owner) ? desk_drain(domain, home, locus_owner_drain_some(home->owner, blocks)) : 0;
+    struct home *home = held_home(domain, ordinal, __func__);
+    return home ? desk_drain(domain, home, locus_owner_drain_some(home->owner, blocks)) : 0;
 }
 
 // --- the borrower --------------------------------------------------------------------------------------------------------------

@@ -43,6 +43,19 @@ int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config
     return *out ? tb_library_open_in(*out, setup, pool, backpressure) : -ENOMEM;
 }
 
+int tb_library_open_usual(const struct tb_setup *setup, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    return tb_library_open(setup, &pool, false, out);
+}
+
+int tb_library_open_coloured(const struct tb_setup *setup, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    pool.stride_bytes = setup->block_bytes + LOCUS_CACHE_LINE;
+    return tb_library_open(setup, &pool, false, out);
+}
+
 int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup, const struct locus_pool_config *pool,
                        bool backpressure)
 {

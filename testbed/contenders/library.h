@@ -26,6 +26,8 @@ struct tb_library {
 };
 
 struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, for a contender to change
+int tb_library_open_usual(const struct tb_setup *setup, void **out);
+int tb_library_open_coloured(const struct tb_setup *setup, void **out); // a cache line between two blocks
 int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out);
 // The same in zeroed memory of the caller's that tb_library_close() shall free: what begins with a tb_library, say.
 int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup, const struct locus_pool_config *pool,
@@ -80,16 +82,19 @@ int tb_library_give_back(void *context); // of a pool that is one region
 #define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
     TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, tb_library_give_back, tb_library_freed, tb_library_audit)
 #define TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, give_pages_back, freed_blocks, audit_blocks)                  \
+    TB_LIBRARY_OPS_BY(name, tb_library, open_pool, take_blocks, step_blocks, give_pages_back, freed_blocks, audit_blocks)
+// by: whose calls the others are: by_alloc() and so on.
+#define TB_LIBRARY_OPS_BY(name, by, open_pool, take_blocks, step_blocks, give_pages_back, freed_blocks, audit_blocks)              \
     static const struct tb_ops name = {                                                                                            \
         .open = open_pool,                                                                                                         \
         .close = tb_library_close,                                                                                                 \
         .take = take_blocks,                                                                                                       \
-        .alloc = tb_library_alloc,                                                                                                 \
+        .alloc = by##_alloc,                                                                                                       \
         .release = tb_library_release,                                                                                             \
-        .address = tb_library_address,                                                                                             \
+        .address = by##_address,                                                                                                   \
         .retire = tb_library_retire,                                                                                               \
-        .finish = tb_library_finish,                                                                                               \
-        .drain = tb_library_drain,                                                                                                 \
+        .finish = by##_finish,                                                                                                     \
+        .drain = by##_drain,                                                                                                       \
         .step = step_blocks,                                                                                                       \
         .give_back = give_pages_back,                                                                                              \
         .freed = freed_blocks,                                                                                                     \

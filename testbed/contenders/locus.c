@@ -9,19 +9,13 @@
 
 #include "testbed/contenders/library.h"
 
-static int locus_open(const struct tb_setup *setup, void **out)
-{
-    struct locus_pool_config pool = tb_library_pool(setup);
-    return tb_library_open(setup, &pool, false, out);
-}
-
 static int backpressure_open(const struct tb_setup *setup, void **out)
 {
     struct locus_pool_config pool = tb_library_pool(setup);
     return tb_library_open(setup, &pool, true, out);
 }
 
-TB_LIBRARY_OPS(locus_ops, locus_open, tb_library_take, NULL);
+TB_LIBRARY_OPS(locus_ops, tb_library_open_usual, tb_library_take, NULL);
 TB_LIBRARY_OPS(backpressure_ops, backpressure_open, tb_library_take, NULL);
 
 static int mailbox_open(const struct tb_setup *setup, void **out)

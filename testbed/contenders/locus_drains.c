@@ -16,12 +16,6 @@
 
 #include "testbed/contenders/library.h"
 
-static int usual_open(const struct tb_setup *setup, void **out)
-{
-    struct locus_pool_config pool = tb_library_pool(setup);
-    return tb_library_open(setup, &pool, false, out);
-}
-
 static int growth_take(void *context, struct locus_table *table, uint32_t count)
 {
     struct tb_library *library = context;
@@ -53,10 +47,9 @@ static int cap_open(const struct tb_setup *setup, uint32_t percent, void **out)
     return tb_library_open(setup, &pool, false, out);
 }
 
-TB_LIBRARY_OPS(growth_ops, usual_open, growth_take, NULL);
-TB_LIBRARY_OPS(lazy_ops, usual_open, tb_library_take, lazy_step);
-
-TB_LIBRARY_OPS(budget_ops, usual_open, tb_library_take, budget_step);
+TB_LIBRARY_OPS(growth_ops, tb_library_open_usual, growth_take, NULL);
+TB_LIBRARY_OPS(lazy_ops, tb_library_open_usual, tb_library_take, lazy_step);
+TB_LIBRARY_OPS(budget_ops, tb_library_open_usual, tb_library_take, budget_step);
 
 static const struct tb_contender growth = {
     .name = "locus-growth",

@@ -40,39 +40,10 @@ TB_INLINE void inline_drain(void *context)
         ; // the driver knows its tables by slot
 }
 
-static int plain_open(const struct tb_setup *setup, void **out)
-{
-    struct locus_pool_config pool = tb_library_pool(setup);
-    return tb_library_open(setup, &pool, false, out);
-}
-
-static int coloured_open(const struct tb_setup *setup, void **out)
-{
-    struct locus_pool_config pool = tb_library_pool(setup);
-    pool.stride_bytes = setup->block_bytes + LOCUS_CACHE_LINE;
-    return tb_library_open(setup, &pool, false, out);
-}
-
 #define INLINE_OPS(name, open_pool)                                                                                                \
-    static const struct tb_ops name = {                                                                                            \
-        .open = open_pool,                                                                                                         \
-        .close = tb_library_close,                                                                                                 \
-        .take = inline_take,                                                                                                       \
-        .alloc = inline_alloc,                                                                                                     \
-        .release = tb_library_release,                                                                                             \
-        .address = inline_address,                                                                                                 \
-        .retire = tb_library_retire,                                                                                               \
-        .finish = inline_finish,                                                                                                   \
-        .drain = inline_drain,                                                                                                     \
-        .give_back = tb_library_give_back,                                                                                         \
-        .freed = tb_library_freed,                                                                                                 \
-        .waits = tb_library_waits,                                                                                                 \
-        .audit = tb_library_audit,                                                                                                 \
-    };                                                                                                                             \
-    TB_DRIVER(name)
-
-INLINE_OPS(plain_ops, plain_open);
-INLINE_OPS(coloured_ops, coloured_open);
+    TB_LIBRARY_OPS_BY(name, inline, open_pool, inline_take, NULL, tb_library_give_back, tb_library_freed, tb_library_audit)
+INLINE_OPS(plain_ops, tb_library_open_usual);
+INLINE_OPS(coloured_ops, tb_library_open_coloured);
 
 static const struct tb_contender plain = {
     .name = "locus-inline",

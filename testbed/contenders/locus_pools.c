@@ -22,13 +22,6 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 #define HUGE_FOLDER "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
-static int coloured_open(const struct tb_setup *setup, void **out)
-{
-    struct locus_pool_config pool = tb_library_pool(setup);
-    pool.stride_bytes = setup->block_bytes + LOCUS_CACHE_LINE;
-    return tb_library_open(setup, &pool, false, out);
-}
-
 static int fetch_open(const struct tb_setup *setup, void **out)
 {
     struct locus_pool_config pool = tb_library_pool(setup);
@@ -99,7 +92,7 @@ static int huge_open(const struct tb_setup *setup, void **out)
     return error;
 }
 
-TB_LIBRARY_OPS(coloured_ops, coloured_open, tb_library_take, NULL);
+TB_LIBRARY_OPS(coloured_ops, tb_library_open_coloured, tb_library_take, NULL);
 TB_LIBRARY_OPS(fetch_ops, fetch_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(fifo_ops, fifo_open, tb_library_take, NULL);
 TB_LIBRARY_OPS_OF(heap_ops, heap_open, tb_library_take, NULL, NULL, tb_library_freed, tb_library_audit);

@@ -22,6 +22,7 @@
 #include "testbed/measure/driver.h"
 #include "testbed/measure/pairing/turns.h"
 #include "testbed/measure/watch.h"
+#include "testbed/stats/latency.h"
 
 // Repetitions of `locus bench`. Arbitrary, but odd, so that the median is one of them.
 #define BENCH_REPETITIONS 101u
@@ -408,7 +409,7 @@ static void measure_bench(struct tb_engine *engine, void *context)
     const struct tb_contender *contender = engine->contender;
     uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : TB_BENCH_BLOCKS;
     uint32_t tables = blocks / TB_BENCH_BULK_BLOCKS;
-    double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = tb_clock_cost_ns();
+    double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = (double)tb_latency_clock_ns();
     struct tb_watch watch;
     tb_watch_start(&watch);
     for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up

@@ -11,7 +11,6 @@
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
 
-#include "testbed/measure/clocked/times.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/process.h"
 #include "testbed/measure/dispatch.h"

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "testbed/measure/clocked/times.h"
 #include "testbed/counters/counters.h"
 #include "testbed/decode/settings.h"
 #include "testbed/engine/result.h"
@@ -60,18 +61,6 @@ struct tb_decode_sample {
 };
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
-
-// What clocked laps time: a take without its touch; a push, which for a malloc is the free of a whole request; a drain at a step;
-// and those takes that waited for blocks on their way home.
-enum tb_clocked { TB_CLOCKED_TAKE, TB_CLOCKED_PUSH, TB_CLOCKED_DRAIN, TB_CLOCKED_WAIT, TB_CLOCKED_COUNT };
-
-// One operation's times, each with a reading of the clock, which is longer than many a take: subtracted it would leave noise, and
-// ratios of it. 0 calls: there were none, or no such laps.
-struct tb_tail {
-    uint64_t calls;
-    double p50_ns, p99_ns, p999_ns, max_ns;
-};
-
 
 // The results of one arm in one process.
 struct tb_sample {

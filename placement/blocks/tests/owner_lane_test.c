@@ -20,6 +20,14 @@ static void sole_open(struct world *world)
     cr_assert_eq(locus_route_add_sole(&world->route, world->owner, 0), 0);
 }
 
+// And another route, by lane 1, that others might use.
+static void two_lanes_open(struct world *world, struct locus_route *shared)
+{
+    sole_open(world);
+    *shared = (struct locus_route){0};
+    cr_assert_eq(locus_route_add(shared, world->owner, 1), 0);
+}
+
 static uint64_t refused(const struct world *world, enum locus_free_error kind)
 {
     struct locus_pool_stats stats = pool_stats(world);
@@ -272,9 +280,8 @@ Test(owner_lane, nor_does_the_budget_show_in_a_ring_or_in_a_table_of_two_homes)
 Test(owner_lane, a_budget_takes_one_lane_after_the_other)
 {
     struct world world;
-    sole_open(&world);
-    struct locus_route shared = {0};
-    cr_assert_eq(locus_route_add(&shared, world.owner, 1), 0);
+    struct locus_route shared;
+    two_lanes_open(&world, &shared);
     for (unsigned i = 0; i < 6; i++) {
         retired(&world, i, 2);
         cr_assert_eq(locus_table_push(i < 5 ? &world.route : &shared, world.tables[i]), 0);
@@ -317,9 +324,8 @@ Test(owner_lane, whoever_hears_of_an_error_may_drain)
 Test(owner_lane, a_drain_with_a_budget_goes_on_where_it_ended)
 {
     struct world world;
-    sole_open(&world);
-    struct locus_route shared = {0};
-    cr_assert_eq(locus_route_add(&shared, world.owner, 1), 0);
+    struct locus_route shared;
+    two_lanes_open(&world, &shared);
     for (unsigned i = 0; i < 4; i++) {
         retired(&world, i, 4);
         cr_assert_eq(locus_table_push(i % 2 ? &shared : &world.route, world.tables[i]), 0);

@@ -97,6 +97,7 @@ ANSWERS(home_owner, locus_domain_owner(domain, 5) == NULL)
 ANSWERS(home_node, locus_domain_node(domain, 5) == LOCUS_NODE_ANY)
 ANSWERS(role_domain_grow, locus_domain_grow(domain, 0, table, 1) == -EPERM)
 ANSWERS(role_domain_drain, locus_domain_drain(domain, 0) == 0)
+ANSWERS(role_domain_drain_some, locus_domain_drain_some(domain, 0, 1) == 0)
 
 static const uint64_t id = 1;
 ANSWERS(share_fork, locus_owner_fork(owner, table, table) == -EPERM)
@@ -126,6 +127,7 @@ static const struct misuse {
     {"free-without-the-role", "locus_pool_free_bulk", "role", free_bulk, 1},
     {"domain-grow-without-the-role", "locus_domain_grow", "role", role_domain_grow, 1},
     {"domain-drain-without-the-role", "locus_domain_drain", "role", role_domain_drain, 1},
+    {"domain-drain-some-without-the-role", "locus_domain_drain_some", "role", role_domain_drain_some, 1},
     {"close-a-spawned-owner", "locus_owner_close", "joined", close_spawned, 0},
     {"close-a-domain-with-a-spawned-owner", "locus_domain_close", "joined", close_domain_spawned, 0},
     {"close-a-pool-under-its-owner", "locus_pool_close", "owner", close_pool, 0},

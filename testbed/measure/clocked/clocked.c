@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/stats/stats.h"
+#include "testbed/stats/latency.h"
 
 static int room_for_times(struct tb_times *times, uint64_t max)
 {
@@ -47,16 +47,6 @@ void tb_clocked_close(struct tb_engine *engine)
         free(engine->worker_times[i].ns);
     free(engine->worker_times);
     free(engine->steps.ns);
-}
-
-double tb_clock_cost_ns(void)
-{
-    double cost_ns[101];
-    for (int i = 0; i < 101; i++) {
-        uint64_t start_ns = tb_now_ns();
-        cost_ns[i] = (double)(tb_now_ns() - start_ns);
-    }
-    return tb_median(cost_ns, 101);
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -109,7 +99,7 @@ void tb_clocked_sum(struct tb_engine *engine)
     for (int what = 0; what < TB_CLOCKED_COUNT; what++)
         tail_sum(&engine->times[what], &sample->tails[what]);
     if (sample->tails[TB_CLOCKED_TAKE].calls)
-        sample->clock_ns = tb_clock_cost_ns();
+        sample->clock_ns = (double)tb_latency_clock_ns();
     tail_sum(&engine->steps, &steps);
     sample->decode.step_p50_ns = steps.p50_ns;
     sample->decode.step_p99_ns = steps.p99_ns;

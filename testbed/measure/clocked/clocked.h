@@ -12,7 +12,6 @@ void tb_clocked_close(struct tb_engine *engine);
 // What workers do in these laps, with the engine as their context: the contender's finish, timed.
 void tb_clocked_finish(void *engine, uint32_t worker, struct locus_table *table);
 
-double tb_clock_cost_ns(void); // of one reading
 void tb_clocked_sum(struct tb_engine *engine); // after the laps, when all workers are idle
 
 #endif
