@@ -231,7 +231,7 @@ static void put_tails(struct tb_doc *doc, const struct tb_rounds *rounds, uint32
                 tb_table_put(table, tb_number(tail_ns(rounds, cell, arm, what, column)));
         }
         if (table && what == 0)
-            tb_table_note(table, "Medians over the rounds, less a reading of the clock. The slowest mostly lost its CPU.");
+            tb_table_note(table, "Medians over the rounds, less a reading of the clock.");
     }
 }
 
