@@ -88,8 +88,8 @@ counts=$(line '[.[] | select(.t == "s" and .cell == 0) | [.arm, .emulated]] | un
 why="$counts different counts of 5 arms"
 check each-process-of-an-arm-counts-the-same [ "$counts" = 5 ]
 why=$(line '[.[] | select(.t == "s" and .cell == 1).emulated] | .[0]')
-check with-threads-waiting-is-not-counted eval "line -e '[.[] | select(.t == \"s\" and .cell == 1).emulated] |
-    all(.instructions == null and .locked >= 0) and any(.locked > 0)' >'$scratch/threads'"
+check with-threads-waiting-is-not-counted eval "line -e '[.[] | select(.t == \"s\" and .cell == 1)] |
+    all(.emulated.instructions == null and (.emulated.locked > 0) == (.arm != \"E\"))' >'$scratch/threads'"
 
 # --- without an emulator ---------------------------------------------------------------------------------------------------------
 
