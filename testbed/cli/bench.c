@@ -9,9 +9,9 @@
 #include "testbed/cli/options.h"
 #include "testbed/workload/workload.h"
 
-static const char *const default_contenders[] = {"locus",      "locus#2",  "locus-published", "locus-shared", "mimalloc",
-                                                 "mimalloc#2", "jemalloc", "jemalloc-tuned",  "tcmalloc",     "glibc-tuned",
-                                                 NULL};
+static const char *const default_contenders[] = {
+    "null",       "locus",    "locus#2",        "locus-inline",   "locus-mailbox", "locus-published", "locus-shared", "mimalloc",
+    "mimalloc#2", "jemalloc", "jemalloc-tuned", "mimalloc-3.6.0", "tcmalloc",      "glibc-tuned",     NULL};
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -26,8 +26,9 @@ static const char documentation[] =
     "Nanoseconds of the single operations: alloc and bulk alloc per block, push per chunk of 32, free per block.\v"
     "One thread, no block is touched, 4,096 blocks under way. For pools \"free\" is the drain; for mallocs it is free(), and a "
     "push does not exist. Ratios say how many times faster than the best malloc at that operation, and than mimalloc: alloc and "
-    "bulk against its malloc, free against its free, in the same round. What is noisy (locus eval --help) has none. --touch and "
-    "--dispatch have no meaning here.\n\n"
+    "bulk against its malloc, free against its free, in the same round. What is noisy (locus eval --help) has none. `null` hands "
+    "out the same block again and again: what the loops take themselves. mimalloc 3.6.0 is among them once `make peers` has "
+    "fetched it. --touch and --dispatch have no meaning here.\n\n"
     "Examples:\n"
     "  locus bench\n"
     "  locus bench -c locus,mimalloc -r 30 --json\n\n"

@@ -96,6 +96,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
         .policy = plan->policy,
         .populate = !plan->touched_first_by_use,
         .exhausted = plan->short_of_blocks ? LOCUS_EXHAUSTED_BORROW : LOCUS_EXHAUSTED_WAIT,
+        .sole = true, // a worker has a lane of its own
         .wait_ns = 0, // the scheduler waits (ops.h) and serves its inbox, which may have the blocks it waits for
     };
     if (plan->among_all)
