@@ -14,6 +14,7 @@
 //
 // O1 (release) of leave, partner O2 (acquire) of the next adopt: the adopter sees the pool as the last holder left it.
 
+#include "apart.h"
 #include "clock.h"
 #include "config.h"
 #include "cpu_relax.h"
@@ -78,7 +79,7 @@ int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *
         error = config.pool && owner_of(config.pool) ? -EBUSY : -EINVAL;
     if (error)
         return error;
-    struct locus_owner *owner = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *owner);
+    struct locus_owner *owner = apart_alloc(sizeof *owner);
     if (!owner)
         return -ENOMEM;
     *owner = (struct locus_owner){
@@ -120,7 +121,7 @@ int locus_owner_close(struct locus_owner *owner)
         __atomic_store_n(&owner->hot.pool->owner, NULL, __ATOMIC_RELAXED);
     sem_destroy(&owner->started);
     locus_region_close(owner->lanes_region);
-    free(owner);
+    apart_free(owner);
     return 0;
 }
 

@@ -39,6 +39,7 @@
 // millisecond that takes 46 days, and costs one block. A pool with fewer generations starts later instead of ending earlier, so
 // the good path sees the end as an overflow of an addition that it makes in any case.
 
+#include "apart.h"
 #include "clock.h"
 #include "config.h"
 #include "owner.h"
@@ -206,7 +207,7 @@ int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *giv
         error = -EINVAL;
     if (error)
         return error;
-    struct locus_pool *pool = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *pool);
+    struct locus_pool *pool = apart_alloc(sizeof *pool);
     if (!pool)
         return -ENOMEM;
     *pool = (struct locus_pool){
@@ -245,7 +246,7 @@ void locus_pool_close(struct locus_pool *pool)
     free(pool->holders);
     locus_region_close(pool->metadata);
     locus_region_close(pool->region);
-    free(pool);
+    apart_free(pool);
 }
 
 // `top` still counts the free blocks; the ring starts at `head`. All never-used blocks leave before any that came home.

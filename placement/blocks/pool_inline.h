@@ -8,9 +8,9 @@
 // checked.
 //
 // Fetching ahead (pool.h: fetch_ahead). The stack says which block leaves four takes from now, so a take can ask for that block's
-// first line, and one of several for their first lines. Equal blocks on page boundaries have their first lines in one set of the
-// first cache and a few of the second, so a block's first write mostly waits for the third. It helps who writes little into many
-// such blocks, by a few percent; who fills them loses as much, as the fetched lines push out others (`locus eval -c locus-fetch`).
+// first line, and one of several for their first lines. It is for processors that do not overlap the first writes of several
+// blocks by themselves. A Zen 4 does: there it costs a few percent, whatever is written, so it is off by default. `locus eval -c
+// locus,locus-fetch -t all` says what it does on a host.
 #ifndef LOCUS_POOL_INLINE_H
 #define LOCUS_POOL_INLINE_H
 

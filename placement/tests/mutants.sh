@@ -179,6 +179,10 @@ mutant refused-block-ends-the-chunk $pool pool_handles_test \
 mutant refused-block-counted-as-freed $pool pool_handles_test '/pool_refuse\(pool, pool_error_kind/{n;s/return 0/return 1/}'
 mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->hot.top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
+mutant pool-where-a-block-begins $pool owner_test \
+    's/apart_alloc\(sizeof/aligned_alloc(128, sizeof/; s/apart_free\(pool\)/free(pool)/'
+mutant owner-where-a-block-begins $owner owner_test \
+    's/apart_alloc\(sizeof/aligned_alloc(128, sizeof/; s/apart_free\(owner\)/free(owner)/'
 mutant straightened-with-old-generations $pool pool_test \
     's/ \+ generations\[i\];/ + pool->generation_first;/; s/generations \+ i, sizeof two/\&pool->generation_first, 4/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_WORN\)//'

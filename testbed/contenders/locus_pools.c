@@ -109,7 +109,7 @@ TB_CONTENDER(coloured);
 
 static const struct tb_contender fetch = {
     .name = "locus-fetch",
-    .summary = "locus that fetches ahead: good for a touch of one byte, worse for whole blocks",
+    .summary = "locus that fetches ahead: for processors that do not overlap first writes",
     .driver = &fetch_ops_driver,
 };
 TB_CONTENDER(fetch);

@@ -3,6 +3,7 @@
 // owner: the ways a grow can end, what a wait must not lose, and back-pressure. A worker that is slow or dead is a thread that
 // pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is slow. The role between
 // threads: owner_role_test.c.
+#include "apart.h"
 #include "placement/blocks/tests/owner_test.h"
 
 #include <errno.h>
@@ -76,6 +77,25 @@ Test(owner, open_refuses_what_makes_no_sense)
     locus_owner_close(owner);
     locus_owner_close(NULL);
     locus_pool_close(pool);
+}
+
+// What every take reads would be pushed out of the cache by whoever writes the first lines of blocks that begin on pages.
+Test(owner, pools_and_owners_lie_where_no_page_begins)
+{
+    struct locus_pool *pools[4];
+    struct locus_owner *owners[4];
+    for (unsigned i = 0; i < 4; i++) {
+        struct locus_pool_config pool = {.size = sizeof pool, .blocks = 8, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+        cr_assert_eq(locus_pool_open(&pools[i], &pool), 0);
+        struct locus_owner_config owner = {.size = sizeof owner, .pool = pools[i], .lanes = 1};
+        cr_assert_eq(locus_owner_open(&owners[i], &owner), 0);
+        cr_expect_eq((uintptr_t)pools[i] % APART_PAGE_BYTES, APART_OFFSET_BYTES);
+        cr_expect_eq((uintptr_t)owners[i] % APART_PAGE_BYTES, APART_OFFSET_BYTES);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        cr_assert_eq(locus_owner_close(owners[i]), 0);
+        locus_pool_close(pools[i]);
+    }
 }
 
 Test(owner, grow_appends_all_or_none)
