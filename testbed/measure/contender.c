@@ -274,12 +274,13 @@ static int name_check(const char *name, const struct tb_arm *arm, const struct t
     return -EINVAL;
 }
 
-// Finds the library: of "malloc:/path/lib.so", a contender, a name given before, or a peer.
+// Finds the library, and the contender whose settings it has: of "malloc:/path/lib.so", a contender, a name given before (a peer's
+// too, when it occurs again), or a peer.
 static int library_choose(const char *name, const struct tb_arm *known, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     bool by_path = strncmp(name, "malloc:", 7) == 0;
     const struct tb_contender *by_name = strcmp(name, "malloc") ? tb_contender_find(name) : NULL;
-    arm->contender = by_name ? by_name : tb_contender_find("malloc");
+    arm->contender = by_name ? by_name : tb_contender_find(known ? known->contender->name : tb_peer_contender(name));
     if (by_path)
         return library_by_path(name + 7, arm, why, why_bytes);
     if (by_name)

@@ -102,9 +102,9 @@ extern const struct tb_optional tb_optionals[];
 
 // "NAME", "NAME+4w" (with 4 workers), "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT",
 // "malloc:/path/lib.so"; in touch `decode` also "NAME@ACT" (testbed/decode/act.h); on many nodes also "NAME%50" (half of the
-// requests cross) and "NAME@misplace". NAME may be a peer's (peer.h), or a new name for a library: "NAME=malloc:/path/lib.so",
-// "NAME+4w=malloc:/path/lib.so". Finds a malloc's library. 0, -ENOENT (no such contender), -EINVAL (invalid fault, act, share,
-// workers or name), -ENODEV (library or package missing); why: in words.
+// requests cross) and "NAME@misplace". NAME may be a peer's, tuned or not (peer.h), or a new name for a library:
+// "NAME=malloc:/path/lib.so", "NAME+4w=malloc:/path/lib.so". Finds a malloc's library. 0, -ENOENT (no such contender), -EINVAL
+// (invalid fault, act, share, workers or name), -ENODEV (library or package missing); why: in words.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
 // An arm as a log names it, given the `count` arms before it: label, fault, share, workers, and the remaining name. No library is

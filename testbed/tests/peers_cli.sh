@@ -14,16 +14,16 @@ peers=$scratch/peers
 mkdir "$peers"
 export LOCUS_PEERS=$peers
 
-# The C library's malloc under other names, in a library that claims to be mimalloc.
+# The C library's malloc under other names, in a library that claims to be mimalloc, and a later one if it has mimalloc's settings.
 cat >"$scratch/fake.c" <<'C'
-#include <stddef.h>
+#include <stdlib.h>
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 void __libc_free(void *);
 void *malloc(size_t bytes) { return __libc_malloc(bytes); }
 void *calloc(size_t count, size_t bytes) { return __libc_calloc(count, bytes); }
 void *realloc(void *old, size_t bytes) { return __libc_realloc(old, bytes); }
 void free(void *old) { __libc_free(old); }
-int mi_version(void) { return VERSION; }
+int mi_version(void) { return getenv("MIMALLOC_PURGE_DELAY") ? VERSION + 1 : VERSION; }
 C
 # library FILE FLAGS...
 library() { "${CC:-gcc}" -shared -fPIC -o "$1" "${@:2}" >"$scratch/cc" 2>&1; }
@@ -93,6 +93,15 @@ listed() {
 }
 check the-help-has-those-that-load listed
 refuses what-does-not-load 2 'jemalloc-9.1: .*make peers' eval -c jemalloc-9.1
+refuses what-does-not-load-tuned 2 'jemalloc-9.1-tuned: .*make peers' eval -c jemalloc-9.1-tuned
+check the-help-has-tuned-peers grep -q '^  NAME-VERSION-tuned .*settings of NAME-tuned' <("$LOCUS" eval --help)
+twins=mimalloc-9.8.7,mimalloc-9.8.7-tuned,mimalloc-9.8.7-tuned
+if locus 0 eval "${few[@]}" -W cycle-256 --laps 2 -c $twins --json; then
+    says a-tuned-peer-has-the-settings '[.cells[0].arms[] | [.name, .version]] | sort == [["mimalloc-9.8.7", "mimalloc 3.6.0"],
+        ["mimalloc-9.8.7-tuned", "mimalloc 3.6.1"], ["mimalloc-9.8.7-tuned#2", "mimalloc 3.6.1"]]'
+else
+    fail a-tuned-peer-has-the-settings "$why"
+fi
 rm "$peers"/mimalloc*
 none() { ! tried && grep -q '^locus: peers: none of these loads' "$err"; }
 check where-none-loads-it-says-so none
@@ -115,7 +124,7 @@ if ! sh testbed/measure/peers/peers.sh >"$scratch/tried" 2>"$err"; then
 fi
 for library in build/peers/*.so; do
     name=$(basename "$library" .so)
-    if locus 0 eval "${few[@]}" -W cycle-256 --laps 2 -c "$name,mimalloc" --json; then
+    if locus 0 eval "${few[@]}" -W cycle-256 --laps 2 -c "$name,$name-tuned,mimalloc" --json; then
         says "$name-passes-its-gates" '[.cells[0].arms[].valid] | all'
         case $name in # the others have names of their own for what they are
         mimalloc-* | jemalloc-*) says "$name-says-its-version" \

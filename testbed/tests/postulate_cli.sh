@@ -70,6 +70,8 @@ expect list_names_file_and_line 1 "9002-broken.md:$line: unknown key" "$LOCUS" p
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
+sed 's/B: glibc/B: jemalloc-9.1-tuned/; s/9001/9002/' $file >postulates/9002-broken.md
+expect a_peer_may_be_missing_here 0 '9002-broken.md: ok' "$LOCUS" postulate check 9002
 sed 's/^requires/supersedes: "8000"\nrequires/; s/9001/9002/' $file >postulates/9002-broken.md
 expect supersedes_what_is_not_there 1 'it supersedes 8000, which is not here' "$LOCUS" postulate check
 cp $file postulates/9001-twin.md && rm postulates/9002-broken.md

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "testbed/contenders/malloc.h"
+#include "testbed/measure/peers/peer.h"
 
 static struct tb_arm arm;
 static char why[512];
@@ -222,6 +223,49 @@ Test(arm, a_peer_is_a_malloc_by_name_and_version, .init = peers_open, .fini = pe
     cr_expect_eq(parse("mimalloc-9.8=malloc:/bin/sh"), 0, "%s", why);
 }
 
+Test(arm, a_tuned_peer_is_its_library_with_the_settings_of_the_tuned_contender, .init = peers_open, .fini = peers_close)
+{
+    struct tb_arm arms[TB_ARMS_MAX];
+    uint32_t count = 0;
+    const char *const texts[] = {"mimalloc-9.8.7", "mimalloc-9.8.7-tuned", "mimalloc-9.8.7-tuned", "mimalloc-9.8.7-tuned@delay:5"};
+    const char *const labels[] = {"mimalloc-9.8.7", "mimalloc-9.8.7-tuned", "mimalloc-9.8.7-tuned#2",
+                                  "mimalloc-9.8.7-tuned@delay:5"};
+    for (unsigned i = 0; i < 4; i++) {
+        cr_assert_eq(tb_arms_add(arms, &count, texts[i], why, sizeof why), 0, "%s: %s", texts[i], why);
+        cr_expect_str_eq(arms[i].label, labels[i]);
+        cr_expect_str_eq(arms[i].library, arms[0].library);
+        cr_expect_str_eq(arms[i].contender->name, i == 0 ? "malloc" : "mimalloc-tuned", "%s", texts[i]);
+    }
+    cr_expect_neq(arms[0].library[0], '\0');
+    cr_expect_eq(parse("jemalloc-9.1-tuned"), -ENODEV);
+    cr_expect_not_null(strstr(why, "jemalloc-9.1-tuned: this machine's libraries refuse it (make peers"), "%s", why);
+    cr_expect_eq(parse("tcmalloc-9.8-tuned"), -ENODEV);
+    cr_expect_not_null(strstr(why, "tcmalloc-9.8-tuned is missing: make peers"), "%s", why);
+    const char *const unknown[] = {"mimalloc--tuned", "mimalloc-9.8.7-tune", "mimalloc-9.8.7-tunedx", "mimalloc-9.8.7-tuned-tuned"};
+    for (unsigned i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        cr_expect_eq(parse(unknown[i]), -ENOENT, "%s", unknown[i]);
+    cr_expect_eq(parse("mimalloc-9.8.7-tuned=malloc:/bin/sh"), -EINVAL, "the name is the peer's");
+    for (unsigned i = 0; i < 2; i++) { // a library that has such a name has no settings
+        cr_assert_eq(tb_arms_add(arms, &count, i ? "mimalloc-9.8-tuned" : "mimalloc-9.8-tuned=malloc:/bin/sh", why, sizeof why), 0);
+        cr_expect_str_eq(arms[count - 1].contender->name, "malloc");
+    }
+}
+
+Test(arm, each_family_of_peers_has_a_tuned_contender_of_the_same_family)
+{
+    const char *const families[] = {"mimalloc", "jemalloc", "tcmalloc"};
+    for (unsigned i = 0; i < 3; i++) {
+        char name[64], wanted[64];
+        snprintf(name, sizeof name, "%s-9.8-tuned", families[i]);
+        snprintf(wanted, sizeof wanted, "%s-tuned", families[i]);
+        cr_expect_str_eq(tb_peer_contender(name), wanted);
+        const struct tb_contender *tuned = tb_contender_find(wanted);
+        cr_expect(tuned && tuned->environment, "%s has no settings", wanted);
+    }
+    cr_expect_str_eq(tb_peer_contender("mimalloc-9.8"), "malloc");
+    cr_expect_str_eq(tb_peer_contender("glibc-9.8-tuned"), "malloc");
+}
+
 Test(arm, peers_are_listed_by_their_versions, .init = peers_open, .fini = peers_close)
 {
     char *text = NULL;
@@ -230,6 +274,7 @@ Test(arm, peers_are_listed_by_their_versions, .init = peers_open, .fini = peers_
     tb_contender_list(out);
     cr_assert_eq(fclose(out), 0);
     cr_expect_not_null(strstr(text, "\n  mimalloc-9.8.7 "), "%s", text);
+    cr_expect_not_null(strstr(text, "\n  NAME-VERSION-tuned "), "%s", text);
     cr_expect_null(strstr(text, "jemalloc-9.1"), "it does not load");
     cr_expect_null(strstr(text, "run make peers"));
     free(text);
