@@ -12,7 +12,7 @@
 #   work_open FOLDER...       sets $work, a new folder with these in it, which is gone at the end, and $log, a file in it
 #   apt_tools                 cannot, if a tool is missing; lock_folder and apt_open begin with it
 #   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, from the mirror in this machine's own sources
-#   sources RELEASE...        reads the lists of these releases; false on failure
+#   sources RELEASE...        reads the lists of these releases; false on failure. $kinds, if set: which, of deb and deb-src
 #   newest RELEASE PACKAGE    prints the package's version there, or nothing
 #   private apt-get ...       any of apt's commands
 
@@ -84,7 +84,9 @@ private() {
 }
 
 sources() {
-    for release; do echo "deb $signed$mirror $release main"; done >"$lists/sources.list"
+    for release; do
+        for kind in ${kinds-deb}; do echo "$kind $signed$mirror $release main"; done
+    done >"$lists/sources.list"
     private apt-get -qq update >"$log" 2>&1 && ! grep -q '^[WE]: ' "$log"
 }
 

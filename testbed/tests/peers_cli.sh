@@ -4,7 +4,7 @@
 #
 # Named mallocs: -c NAME=malloc:PATH, and the peers that `make peers` fetches. LOCUS names the program, LOCUS_ASAN the one with
 # AddressSanitizer. One line a case. Without a Debian mirror the peers themselves are skipped; the rest is tested on libraries
-# made here.
+# made here, and on a mirror and a source package made here.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -102,6 +102,65 @@ if locus 0 eval "${few[@]}" -W cycle-256 --laps 2 -c $twins --json; then
 else
     fail a-tuned-peer-has-the-settings "$why"
 fi
+
+# --- what is built here ----------------------------------------------------------------------------------------------------------
+
+# A mirror that has jemalloc 9.1's source, and a PATH with all tools but one.
+tools=$scratch/tools
+mkdir "$tools" && cp -s /usr/bin/* /bin/* "$tools" 2>"$scratch/cp" # both may be one folder
+for tool in apt-get apt-cache dpkg dpkg-deb autoconf; do rm -f "$tools/$tool"; done
+printf '#!/bin/sh\necho amd64\n' | tee "$tools/dpkg" "$tools/dpkg-deb" "$tools/apt-cache" >"$tools/autoconf.sh"
+cat >"$tools/apt-get" <<END
+#!/bin/sh
+case "\$*" in
+indextargets*) . /etc/os-release; echo "http://localhost/debian \$VERSION_CODENAME \$VERSION_CODENAME main" ;;
+*' update') grep -h ^deb "$peers".part/*/sources.list >"$scratch/asked" ;;
+*' source '*)
+    echo "\$*" >>"$scratch/asked"
+    cp "$scratch/source.tar.gz" jemalloc_9.1.orig.tar.gz || { echo 'E: no mirror'; exit 1; }
+    ;;
+esac
+END
+chmod +x "$tools"/{dpkg,dpkg-deb,apt-cache,apt-get,autoconf.sh}
+# source_package COMMAND: its Makefile runs that
+source_package() {
+    mkdir -p "$scratch/source" && cp "$scratch/fake.c" "$scratch/source" &&
+        printf '#!/bin/sh\necho "$@" >arguments\n' >"$scratch/source/autogen.sh" && chmod +x "$scratch/source/autogen.sh" &&
+        printf 'build_lib_shared:\n\t%s\n' "$1" >"$scratch/source/Makefile" &&
+        tar -C "$scratch" -czf "$scratch/source.tar.gz" source
+}
+retried() { PATH=$tools CFLAGS=-nonsense tried; }
+echo 'jemalloc-9.1 forky 0123 ./libjemalloc2_9.1-1_amd64.deb' >"$peers/VERSIONS"
+untouched() { [ -e "$peers/jemalloc-9.1.refused" ] && [ ! -e "$peers/jemalloc-9.1.so" ] && [ "$(wc -l <"$peers/VERSIONS")" = 1 ]; }
+lacking='jemalloc 9.1: needs GLIBC_9.99, this host has 2\.[0-9]+; '
+retried
+tells a-missing-tool-is-named "${lacking}to build it here, install autoconf, then run: make peers$"
+mv "$tools/autoconf.sh" "$tools/autoconf"
+retried
+tells a-source-that-is-not-there-is-named "${lacking}its source cannot be fetched \(E: no mirror\): see .*, then run: make peers$"
+source_package false && retried
+tells a-build-that-fails-is-told "${lacking}its source does not build here: see .*/jemalloc-9.1.log, then run: make peers$"
+check its-log-is-kept grep -q 'build_lib_shared' "$peers/jemalloc-9.1.log"
+source_package 'echo >libmalloc.so' && retried
+tells what-was-built-has-to-load "${lacking}its source does not build here"
+check what-was-not-built-stays-refused untouched
+source_package '$(CC) $(CFLAGS) -shared -fPIC -DVERSION=30600 -o libmalloc.so.2 fake.c && cp arguments '"$scratch" && retried
+built="jemalloc 9.1: locus eval -c mimalloc,jemalloc-9.1 \(built here from Debian's source: the package needs GLIBC_9.99\)$"
+tells what-does-not-load-is-built "$built"
+check of-the-release-and-version-refused eval "grep -q 'deb-src .*localhost/debian forky main' '$scratch/asked' &&
+    grep -q ' -t forky source .*libjemalloc2=9.1-1$' '$scratch/asked' && grep -qx -e '--with-version=9.1-0-g0' '$scratch/arguments'"
+recorded() {
+    local sum
+    sum=$(sha256sum <"$scratch/source.tar.gz")
+    grep -q "^jemalloc-9.1 forky ${sum%% *}  jemalloc_9.1.orig.tar.gz, built here .*GLIBC_9.99$" "$peers/VERSIONS" &&
+        [ "$(wc -l <"$peers/VERSIONS")" = 2 ] && [ ! -e "$peers/jemalloc-9.1.refused" ] && [ ! -e "$peers/jemalloc-9.1.log" ]
+}
+check versions-has-the-tarball recorded
+rm "$scratch/source.tar.gz" "$scratch/asked"
+retried
+tells what-was-built-is-not-built-again "$built"
+check nothing-is-asked-for-it [ ! -e "$scratch/asked" ]
+rm "$peers"/jemalloc*
 rm "$peers"/mimalloc*
 none() { ! tried && grep -q '^locus: peers: none of these loads' "$err"; }
 check where-none-loads-it-says-so none
@@ -134,7 +193,10 @@ for library in build/peers/*.so; do
         fail "$name-passes-its-gates" "$why"
     fi
 done
-explained() { ! grep -vE '^[a-z]+ [0-9.]+: (locus eval -c |needs [A-Z]+_[0-9.]+, this host has [0-9.]+$)' "$scratch/tried"; }
+explained() {
+    ! grep -vE '^[a-z]+ [0-9.]+: (locus eval -c |needs [A-Z]+_[0-9.]+, this host has [0-9.]+(; .*, then run: .*)?$)' \
+        "$scratch/tried"
+}
 why=$(cat "$scratch/tried")
 check each-peer-loads-or-is-explained explained
 

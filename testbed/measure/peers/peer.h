@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// peer: a malloc that `make peers` (peers.sh) has fetched from a later release than this machine's: NAME-VERSION.so in
-// build/peers, or in the folder that LOCUS_PEERS names. A malloc that cannot be loaded with this machine's libraries is there as
-// NAME-VERSION.refused. NAME-VERSION-tuned is the same library with the settings of the contender NAME-tuned.
+// peer: a malloc that `make peers` (peers.sh) has fetched from a later release than this machine's, or built from its source:
+// NAME-VERSION.so in build/peers, or in the folder that LOCUS_PEERS names. A malloc that cannot be loaded with this machine's
+// libraries is there as NAME-VERSION.refused. NAME-VERSION-tuned is the same library with the settings of the contender NAME-tuned.
 #ifndef TB_PEER_H
 #define TB_PEER_H
 

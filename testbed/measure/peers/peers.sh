@@ -4,12 +4,16 @@
 # peers.sh [--again] [DIR]: fetches the mallocs of Debian's later releases to DIR (build/peers): 20 MB, nearly all of it package
 # lists. It installs nothing and needs no root (guest/apt.sh); packages are only unpacked.
 #
-#   DIR/NAME-VERSION.so        one that loads here: locus eval -c mimalloc,NAME-VERSION
-#   DIR/NAME-VERSION.refused   one that does not: it was built for a newer libc or libstdc++; the script prints which
-#   DIR/VERSIONS               the packages with their checksums
+# A package may have been built for a newer libc than this host's. Then its source package, of the same version, is fetched and
+# built here (a minute for jemalloc): upstream's tarball with upstream's defaults, without Debian's patches and options.
 #
-# A malloc is not fetched twice, but it is tried again, because libraries are upgraded. A version that is installed here, or that
-# an earlier release also has, is skipped.
+#   DIR/NAME-VERSION.so        one that loads here: locus eval -c mimalloc,NAME-VERSION
+#   DIR/NAME-VERSION.refused   one that does not, and could not be built; the script prints what it needs
+#   DIR/NAME-VERSION.log       why its build failed
+#   DIR/VERSIONS               the packages, and the tarballs of those built here, with their checksums
+#
+# A malloc is not fetched or built twice, but it is tried again, because libraries are upgraded and tools installed. A version that
+# is installed here, or that an earlier release also has, is skipped.
 #
 # Exit status: 0 at least one is there; 2 DIR has other contents; 77 none is available here (one line says why, and the remedy).
 set -eu
@@ -79,17 +83,64 @@ needs() {
     echo "needs $version, this host has ${has#*_}"
 }
 
-try() { # file: renames it by whether it loads, and prints the result
-    stem=${1%.*}
-    words=${stem##*/}
-    words="${words%-*} ${words##*-}"
-    if said=$(LC_ALL=C LD_BIND_NOW=1 LD_PRELOAD=$1 cat </dev/null 2>&1) && [ -z "$said" ]; then
-        [ "$1" = "$stem.so" ] || mv "$1" "$stem.so"
-        echo "$words: locus eval -c mimalloc,${stem##*/}"
-    else
+tools() { # name: what its build takes; nothing for a malloc that has no recipe
+    case $1 in
+    jemalloc) echo tar gcc g++ make autoconf ;;
+    tcmalloc) echo tar gcc g++ make cmake ;;
+    esac
+}
+
+# Without a build type cmake does not optimize. A tarball made by a forge, and not by `make dist`, does not know its version.
+compile() { # name, version: in the unpacked source
+    unset MAKEFLAGS CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS
+    case $1 in
+    jemalloc) ./autogen.sh --with-version="$2-0-g0" && nice make -j2 build_lib_shared ;;
+    tcmalloc) cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo . && nice make -j2 tcmalloc_minimal ;;
+    esac
+}
+
+# A malloc that VERSIONS does not know has no source. False: it could not be built, and says why, if it has a source.
+build() ( # called, what its package needs
+    cannot() { echo "; $*, then run: $call"; exit 1; }
+    read -r _ release _ package <<END
+$(grep "^$1 .*\.deb$" "$folder/VERSIONS")
+END
+    tools=$(tools "${1%-*}")
+    [ -n "$tools" ] && [ -n "$package" ] || exit 1
+    missing=$(for tool in $tools; do command -v "$tool" >/dev/null || echo "$tool"; done)
+    [ -z "$missing" ] || cannot "to build it here, install" $missing
+    work_open source
+    apt_open "$(dpkg --print-architecture)"
+    package=$(basename "$package" | awk -F _ '{ print $1 "=" $2 }')
+    kinds='deb deb-src'
+    sources "$release" && cd "$work/source" &&
+        private apt-get -qq -t "$release" source --download-only --tar-only "$package" >"$log" 2>&1 ||
+        cannot "its source cannot be fetched ($(grep -m 1 '^[WE]: ' "$log")): see that the mirror has it and 'apt-get update' works"
+    tarball=$(ls)
+    rm -f "$folder/$1.log"
+    { tar -xf "$tarball" --one-top-level=tree --strip-components=1 && cd tree && compile "${1%-*}" "${1##*-}"; } >"$log" 2>&1 &&
+        built=$(find . -type f -name 'lib*malloc*.so*') && { loads "$built" || { echo "$said" >>"$log"; false; }; } || {
+        mv "$log" "$folder/$1.log"
+        cannot "its source does not build here: see $folder/$1.log"
+    }
+    sed -i "/^$1 .*, built here /d" "$folder/VERSIONS" &&
+        echo "$1 $release $(cd .. && sha256sum "$tarball"), built here from Debian's source: the package ${2%%,*}" \
+            >>"$folder/VERSIONS" && cp "$built" "$folder/$1.so" && rm "$folder/$1.refused"
+)
+
+loads() { said=$(LC_ALL=C LD_BIND_NOW=1 LD_PRELOAD=$1 cat </dev/null 2>&1) && [ -z "$said" ]; }
+
+try() { # file: renames it by whether it loads or else builds it, and prints the result
+    stem=${1%.*} called=${1##*/} called=${called%.*}
+    words="${called%-*} ${called##*-}"
+    if ! loads "$1"; then
         [ "$1" = "$stem.refused" ] || mv "$1" "$stem.refused"
-        echo "$words: $(needs "$said")"
+        need=$(needs "$said")
+        lacks=$(build "$called" "$need") || { echo "$words: $need$lacks"; return; }
+    elif [ "$1" = "$stem.refused" ]; then
+        mv "$1" "$stem.so"
     fi
+    echo "$words: locus eval -c mimalloc,$called$(sed -n "s/^$called .*, \(built here .*\)/ (\1)/p" "$folder/VERSIONS")"
 }
 
 mkdir -p "$(dirname "$folder")"
