@@ -385,27 +385,34 @@ static void give_back(struct locus_pool *pool, locus_block block)
     pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->hot.top - 1)] = block;
 }
 
+// Fewer came home than there was room for: they end up on top.
+static __attribute__((cold, noinline)) void close_gap(locus_block *stack, uint32_t freed, uint32_t count)
+{
+    memmove(stack + count - freed, stack, freed * sizeof *stack);
+}
+
 // Frees from the front as long as nothing is unusual (LIFO, live handles of this home, generations left), and returns how many it
 // freed. pre: the stack has room for `count`. `next` is 0 after the last generation and 1 after that of worn blocks. Everything
 // is in locals: the compiler has to assume that a store to the stack could change the pool.
 static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
-    uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks, i = 0;
-    locus_block *stack = pool->free + pool->blocks - pool->hot.top - count; // the first one ends up on top
+    uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks;
+    locus_block *stack = pool->free + pool->blocks - pool->hot.top - count, *to = stack; // the first one ends up on top
+    const locus_block *from = blocks, *end = blocks + count;
 #pragma GCC unroll 4
-    for (; i < count; i++) {
-        locus_block block = blocks[i];
+    for (; from != end; from++, to++) {
+        locus_block block = *from, next = block + 1;          // the generation is the low half
         uint32_t index = (uint32_t)(block >> 32) ^ home_bits; // puts another home's index out of range as well
-        uint32_t next = locus_block_generation(block) + 1;
-        if (__builtin_expect(index >= limit || generations[index] != locus_block_generation(block) || next <= 1, 0))
+        if (__builtin_expect(index >= limit || generations[index] != (uint32_t)block || (uint32_t)next <= 1, 0))
             break;
-        generations[index] = next;
-        stack[i] = block + 1; // the generation is the low half and did not overflow
+        generations[index] = (uint32_t)next;
+        *to = next;
     }
-    if (__builtin_expect(i < count, 0))
-        memmove(stack + count - i, stack, i * sizeof *stack);
-    pool_top_set(pool, pool->hot.top + i);
-    return i;
+    uint32_t freed = (uint32_t)(from - blocks);
+    if (__builtin_expect(freed < count, 0))
+        close_gap(stack, freed, count);
+    pool_top_set(pool, pool->hot.top + freed);
+    return freed;
 }
 
 static __attribute__((noinline)) uint32_t free_runs(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
@@ -489,17 +496,28 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
     return accepted;
 }
 
-uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+static __attribute__((noinline)) uint32_t free_unusual(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
+                                                       uint64_t tag)
 {
+    if (pool->sharing)
+        return pool_free_shared(pool, count, blocks, tag);
     uint32_t room = pool->blocks - pool->hot.top, left = count < room ? count : room;
     uint32_t accepted = pool->unusual_free ? free_runs(pool, left, blocks) : free_usual(pool, left, blocks);
-    if (__builtin_expect(accepted < count, 0)) {
-        if (pool->sharing)
-            return pool_free_shared(pool, count, blocks, tag);
+    if (accepted < count)
         accepted += free_rest(pool, count - accepted, blocks + accepted, tag);
-    }
     counter_add(&pool->counters.freed, accepted);
     return accepted;
+}
+
+uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    if (__builtin_expect(pool->unusual_free || count > pool->blocks - pool->hot.top, 0))
+        return free_unusual(pool, count, blocks, tag);
+    uint32_t accepted = free_usual(pool, count, blocks);
+    counter_add(&pool->counters.freed, accepted);
+    if (__builtin_expect(accepted == count, 1))
+        return count;
+    return accepted + free_unusual(pool, count - accepted, blocks + accepted, tag);
 }
 
 uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
