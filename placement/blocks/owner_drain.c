@@ -90,7 +90,6 @@ static inline bool is_divisible(const struct locus_pool *pool)
 static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
 {
     bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
-    owner->open = NULL;
     if (__builtin_expect(!retired || is_astray(table, alone), 0)) {
         refuse(owner->hot.pool, retired, table);
         return;
@@ -129,6 +128,20 @@ static struct locus_table *next_from(struct locus_owner *owner, struct locus_lan
     return table_of(owner, link);
 }
 
+// The table that is open, or the next one, or NULL if the owner's lane has none. *left: its blocks that are not free yet.
+static inline struct locus_table *next_table(struct locus_owner *owner, uint32_t *left)
+{
+    struct locus_table *table = owner->open;
+    if (__builtin_expect(table != NULL, 0)) {
+        *left = owner->open_left;
+        owner->open = NULL;
+        return table;
+    }
+    table = next_from(owner, &owner->hot.lanes[owner->lane], &owner->hot.ends[owner->lane]);
+    *left = table ? table->count : 0;
+    return table;
+}
+
 // A table declared to another pool with the same home number must not make this pool's count wrap.
 static void count_arrival(struct locus_owner *owner, const struct arrival *arrival)
 {
@@ -146,12 +159,10 @@ static void lane_advance(struct locus_owner *owner)
 static uint32_t drain(struct locus_owner *owner, uint64_t budget)
 {
     struct arrival arrival = {.budget = budget};
-    if (owner->open)
-        drain_table(owner, owner->open, owner->open_left, &arrival);
-    for (uint32_t empty = 0; empty < owner->hot.lanes_count && arrival.budget;) {
-        struct locus_table *table = next_from(owner, &owner->hot.lanes[owner->lane], &owner->hot.ends[owner->lane]);
+    for (uint32_t empty = 0, left; empty < owner->hot.lanes_count && arrival.budget;) {
+        struct locus_table *table = next_table(owner, &left);
         if (table) {
-            drain_table(owner, table, table->count, &arrival);
+            drain_table(owner, table, left, &arrival);
         } else {
             empty++;
             lane_advance(owner);

@@ -107,7 +107,7 @@ mutant budget-hands-back-half-a-table $drains owner_lane_test 's/^    if \(!whol
 mutant budget-stays-with-one-lane $drains owner_lane_test 's/^    if \(budget && !arrival.budget\)$/    if (false)/'
 mutant budget-divides-tables-of-a-ring $drains owner_lane_test 's/return pool->reuse != LOCUS_REUSE_FIFO && /return /'
 mutant table-of-two-homes-comes-home-forwards $drains owner_lane_test 's/, forwards = [^;]*;/, forwards = true;/'
-mutant open-table-is-drained-within-its-drain $drains owner_lane_test 's/^    owner->open = NULL;/    ;/'
+mutant open-table-is-drained-within-its-drain $drains owner_lane_test 's/^ +owner->open = NULL;/;/'
 mutant budget-divides-what-a-prefix-cache-knows $drains prefix_test 's/ && !pool->keeper;/;/'
 mutant budget-puts-all-in-order $pool owner_lane_test 's/ \|\| used > budget\)/)/'
 mutant inlined-grow-overflows-its-table $inlined owner_lane_test 's/ && table->capacity - at >= count && / \&\& /'
