@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define APART_PAGE_BYTES 4096 // the least that any supported machine has, and all first caches know this offset
+#define APART_PAGE_BYTES 4096   // what lies on its boundaries is in one set
 #define APART_OFFSET_BYTES 1024 // of the structs in a page; a multiple of any alignment that they ask for
+#define APART_MOST_BYTES (APART_PAGE_BYTES - APART_OFFSET_BYTES) // a larger struct reaches the next page
 
 // NULL: no memory. For apart_free().
 static inline void *apart_alloc(size_t bytes)

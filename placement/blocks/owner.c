@@ -71,6 +71,8 @@ static const char *config_fault(const struct locus_owner_config *config)
     return NULL;
 }
 
+_Static_assert(sizeof(struct locus_owner) <= APART_MOST_BYTES, "it begins a page again");
+
 int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *given)
 {
     struct locus_owner_config config;
@@ -164,7 +166,7 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
             break;
         if (owner->hot.pool->hot.top + owner->hot.pool->in_flight < count)
             error = -ENOMEM;
-        else if (owner->wait_ns == 0)
+        else if (owner->wait_ns == 0 || owner->draining)
             error = -EAGAIN;
         else if (polls % POLLS_PER_YIELD == 0 && (waited_ns = clock_now_ns() - start_ns) > owner->wait_ns)
             error = -ETIMEDOUT;

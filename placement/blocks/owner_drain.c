@@ -85,8 +85,7 @@ static inline bool is_divisible(const struct locus_pool *pool)
     return pool->reuse != LOCUS_REUSE_FIFO && !pool->keeper;
 }
 
-// Frees the table's first `left` blocks, as far as the budget goes. Whoever on_error() calls may drain, too, so the owner's fields
-// are right before anything is freed.
+// Frees the table's first `left` blocks, as far as the budget goes.
 static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
 {
     bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
@@ -156,9 +155,13 @@ static void lane_advance(struct locus_owner *owner)
     owner->lane = owner->lane + 1 == owner->hot.lanes_count ? 0 : owner->lane + 1;
 }
 
+// on_error() may call what drains, too. It gets nothing, because it would hand back a table that is being read.
 static uint32_t drain(struct locus_owner *owner, uint64_t budget)
 {
     struct arrival arrival = {.budget = budget};
+    if (__builtin_expect(owner->draining, 0))
+        return 0;
+    owner->draining = true;
     for (uint32_t empty = 0, left; empty < owner->hot.lanes_count && arrival.budget;) {
         struct locus_table *table = next_table(owner, &left);
         if (table) {
@@ -170,6 +173,7 @@ static uint32_t drain(struct locus_owner *owner, uint64_t budget)
     }
     if (budget && !arrival.budget)
         lane_advance(owner); // one that always has something must not keep the others waiting
+    owner->draining = false;
     owner->hot.unfinished = owner->open || owner->chain;
     count_arrival(owner, &arrival);
     pool_settle(owner->hot.pool, arrival.budget);

@@ -199,6 +199,8 @@ static void blocks_fill(struct locus_pool *pool)
         pool_runs_fill(pool);
 }
 
+_Static_assert(sizeof(struct locus_pool) <= APART_MOST_BYTES, "it begins a page again");
+
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *given)
 {
     struct locus_pool_config config;
@@ -415,9 +417,13 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
     return freed;
 }
 
-static __attribute__((noinline)) uint32_t free_runs(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+// The same, of any pool and as far as there is room for them.
+static __attribute__((noinline)) uint32_t free_front(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
-    return pool->runs && !pool->sharing ? pool_runs_free(pool, count, blocks) : 0;
+    uint32_t room = pool->blocks - pool->hot.top, left = count < room ? count : room;
+    if (!pool->unusual_free)
+        return free_usual(pool, left, blocks);
+    return pool->runs && !pool->sharing ? pool_runs_free(pool, left, blocks) : 0;
 }
 
 void pool_put_home(struct locus_pool *pool, locus_block block)
@@ -488,41 +494,30 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
     uint32_t accepted = 0, done = 0;
     while (done < count) {
         accepted += free_one(pool, blocks[done++], tag);
-        uint32_t room = pool->blocks - pool->hot.top, left = count - done < room ? count - done : room;
-        uint32_t usual = pool->unusual_free ? free_runs(pool, left, blocks + done) : free_usual(pool, left, blocks + done);
+        uint32_t usual = free_front(pool, count - done, blocks + done);
         accepted += usual;
         done += usual;
     }
     return accepted;
 }
 
-static __attribute__((noinline)) uint32_t free_unusual(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
-                                                       uint64_t tag)
+uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
-    if (pool->sharing)
+    bool usual = !pool->unusual_free && count <= pool->blocks - pool->hot.top;
+    if (__builtin_expect(!usual && pool->sharing, 0))
         return pool_free_shared(pool, count, blocks, tag);
-    uint32_t room = pool->blocks - pool->hot.top, left = count < room ? count : room;
-    uint32_t accepted = pool->unusual_free ? free_runs(pool, left, blocks) : free_usual(pool, left, blocks);
-    if (accepted < count)
+    uint32_t accepted = __builtin_expect(usual, 1) ? free_usual(pool, count, blocks) : free_front(pool, count, blocks);
+    if (__builtin_expect(accepted < count, 0))
         accepted += free_rest(pool, count - accepted, blocks + accepted, tag);
     counter_add(&pool->counters.freed, accepted);
     return accepted;
 }
 
-uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
-{
-    if (__builtin_expect(pool->unusual_free || count > pool->blocks - pool->hot.top, 0))
-        return free_unusual(pool, count, blocks, tag);
-    uint32_t accepted = free_usual(pool, count, blocks);
-    counter_add(&pool->counters.freed, accepted);
-    if (__builtin_expect(accepted == count, 1))
-        return count;
-    return accepted + free_unusual(pool, count - accepted, blocks + accepted, tag);
-}
-
 uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
     RULE(in_owner_context(pool), RULE_ROLE);
+    if (!count)
+        return 0;
     uint32_t accepted = pool_free(pool, count, blocks, tag);
     pool_settle(pool, UINT64_MAX);
     return accepted;

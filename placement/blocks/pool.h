@@ -72,7 +72,8 @@ enum locus_free_error {
     LOCUS_FREE_ERRORS_COUNT,
 };
 
-// Called in owner context for each refused handle or table. `tag` is the tag of the table that it came in (table.h), or 0.
+// Called in owner context for each refused handle or table. `tag` is the tag of the table that it came in (table.h), or 0. While it
+// runs, a drain brings nothing home, and a grow does not wait.
 typedef void locus_free_error_fn(void *context, enum locus_free_error error, locus_block block, uint64_t tag);
 
 // 0, -EINVAL (a field is out of range), -ENOMEM, -E2BIG (version.h), or the error of locus_region_open().

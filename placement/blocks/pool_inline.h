@@ -87,8 +87,9 @@ inline void locus_pool_take_many(struct locus_pool_hot *hot, uint32_t count, loc
     __asm__("" : "+r"(bytes)); // gcc would write out a copy whose length it knows, and slower than the C library's
     memcpy(out, hot->free_end - hot->top, bytes);
     __atomic_store_n(&hot->top, hot->top - count, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; __builtin_expect(hot->fetch != NULL, 0) && i < count && i < LOCUS_POOL_AHEAD; i++)
-        locus_pool_fetch(hot, out + i);
+    if (__builtin_expect(hot->fetch != NULL, 0))
+        for (uint32_t i = 0; i < count && i < LOCUS_POOL_AHEAD; i++)
+            locus_pool_fetch(hot, out + i);
 }
 
 locus_block locus_pool_alloc_unusual(struct locus_pool *pool); // private to the function below

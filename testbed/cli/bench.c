@@ -27,7 +27,7 @@ static const char documentation[] =
     "One thread, no block is touched, 4,096 blocks under way. For pools \"free\" is the drain; for mallocs it is free(), and a "
     "push does not exist. Ratios say how many times faster than the best malloc at that operation, and than mimalloc: alloc and "
     "bulk against its malloc, free against its free, in the same round. What is noisy (locus eval --help) has none. `null` hands "
-    "out the same block again and again: what the loops take themselves. mimalloc 3.6.0 is among them once `make peers` has "
+    "out the same block again and again: its times are the loops' own. mimalloc 3.6.0 is among them once `make peers` has "
     "fetched it. --touch and --dispatch have no meaning here.\n\n"
     "Examples:\n"
     "  locus bench\n"

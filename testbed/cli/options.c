@@ -24,7 +24,6 @@
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/decoding.h"
-#include "testbed/measure/peers/peer.h"
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
@@ -211,7 +210,7 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[])
         snprintf(name, sizeof name, "%s", *defaults);
         name[strcspn(name, "#")] = '\0';
         if (tb_arm_parse(name, arm, why, sizeof why)) {
-            if (strcmp(name, *defaults) == 0 && !tb_peer_name(name)) // twins and peers go without saying
+            if (strcmp(name, *defaults) == 0) // a twin goes without saying
                 tb_error("left out: %s", why);
             continue;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// homes: the library on many nodes, and the kernel's policies under it. All are the same domain (a pool, mailboxes and an owner
+// homes: the library on many nodes, and the kernel's policies under it. All are the same domain (a pool, lanes and an owner
 // per scheduler, every block pushed home) and differ only in where the pools' pages are. So only placement is compared.
 //
 // Pages are base pages: the kernel interleaves huge ones in units of 2 MiB, and counts by page would be meaningless.

@@ -13,11 +13,16 @@
 TestSuite(owner_lane, .timeout = 10);
 
 // As world_open(), but with a lane of its own for the route.
-static void sole_open(struct world *world)
+static void sole_open_with(struct world *world, uint32_t blocks, uint64_t wait_ns)
 {
-    world_open(world, BLOCKS, false, 0);
+    world_open(world, blocks, false, wait_ns);
     world->route = (struct locus_route){0};
     cr_assert_eq(locus_route_add_sole(&world->route, world->owner, 0), 0);
+}
+
+static void sole_open(struct world *world)
+{
+    sole_open_with(world, BLOCKS, 0);
 }
 
 // And another route, by lane 1, that others might use.
@@ -295,17 +300,23 @@ Test(owner_lane, a_budget_takes_one_lane_after_the_other)
     world_close(&world);
 }
 
+// While a table is being read, nothing may hand it back.
 static void drain_again(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
 {
+    struct world *world = context;
+    struct locus_table *table = world->tables[5];
     (void)error, (void)block, (void)tag;
-    locus_owner_drain(context);
+    cr_expect_eq(locus_owner_drain(world->owner), 0);
+    cr_expect_eq(locus_owner_drain_some(world->owner, 9), 0);
+    cr_expect_null(locus_owner_next_reclaimed(world->owner));
+    cr_expect_eq(locus_owner_grow(world->owner, table, pool_stats(world).blocks_free + 1), -EAGAIN);
 }
 
-Test(owner_lane, whoever_hears_of_an_error_may_drain)
+Test(owner_lane, whoever_hears_of_an_error_drains_nothing)
 {
     struct world world;
-    sole_open(&world);
-    locus_pool_on_error(world.pool, drain_again, world.owner);
+    sole_open_with(&world, 16, 30 * SECOND_NS);
+    locus_pool_on_error(world.pool, drain_again, &world);
     retired(&world, 0, 6);
     world.tables[0]->blocks[4] = world.tables[0]->blocks[5];
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);

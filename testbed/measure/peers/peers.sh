@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # peers.sh [--again] [DIR]: fetches the mallocs of Debian's later releases to DIR (build/peers): 20 MB, nearly all of it package
-# lists. It installs nothing and needs no root (guest/apt.sh); packages are only unpacked.
+# lists, which are fetched again for each that is built. It installs nothing and needs no root (guest/apt.sh); packages are only
+# unpacked.
 #
 # A package may have been built for a newer libc than this host's. Then its source package, of the same version, is fetched and
 # built here (a minute for jemalloc): upstream's tarball with upstream's defaults, without Debian's patches and options.
@@ -12,8 +13,8 @@
 #   DIR/NAME-VERSION.log       why its build failed
 #   DIR/VERSIONS               the packages, and the tarballs of those built here, with their checksums
 #
-# A malloc is not fetched or built twice, but it is tried again, because libraries are upgraded and tools installed. A version that
-# is installed here, or that an earlier release also has, is skipped.
+# What is there is not fetched or built again, but what does not load is tried again, because libraries are upgraded and tools
+# installed. A version that is installed here, or that an earlier release also has, is skipped.
 #
 # Exit status: 0 at least one is there; 2 DIR has other contents; 77 none is available here (one line says why, and the remedy).
 set -eu
@@ -95,7 +96,7 @@ compile() { # name, version: in the unpacked source
     unset MAKEFLAGS CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS
     case $1 in
     jemalloc) ./autogen.sh --with-version="$2-0-g0" && nice make -j2 build_lib_shared ;;
-    tcmalloc) cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo . && nice make -j2 tcmalloc_minimal ;;
+    tcmalloc) cmake -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo . && nice make -j2 tcmalloc_minimal ;;
     esac
 }
 
@@ -115,7 +116,8 @@ END
     kinds='deb deb-src'
     sources "$release" && cd "$work/source" &&
         private apt-get -qq -t "$release" source --download-only --tar-only "$package" >"$log" 2>&1 ||
-        cannot "its source cannot be fetched ($(grep -m 1 '^[WE]: ' "$log")): see that the mirror has it and 'apt-get update' works"
+        cannot "its source cannot be fetched ($(grep -m 1 '^[WE]: ' "$log")): see that 'apt-get update' works, or take newer ones" \
+            "(peers.sh --again)"
     tarball=$(ls)
     rm -f "$folder/$1.log"
     { tar -xf "$tarball" --one-top-level=tree --strip-components=1 && cd tree && compile "${1%-*}" "${1##*-}"; } >"$log" 2>&1 &&
@@ -123,9 +125,9 @@ END
         mv "$log" "$folder/$1.log"
         cannot "its source does not build here: see $folder/$1.log"
     }
-    sed -i "/^$1 .*, built here /d" "$folder/VERSIONS" &&
+    mv "$built" "$folder/$1.so" && rm "$folder/$1.refused" && sed -i "/^$1 .*, built here /d" "$folder/VERSIONS" &&
         echo "$1 $release $(cd .. && sha256sum "$tarball"), built here from Debian's source: the package ${2%%,*}" \
-            >>"$folder/VERSIONS" && cp "$built" "$folder/$1.so" && rm "$folder/$1.refused"
+            >>"$folder/VERSIONS" || cannot "$folder cannot be written to: make room there"
 )
 
 loads() { said=$(LC_ALL=C LD_BIND_NOW=1 LD_PRELOAD=$1 cat </dev/null 2>&1) && [ -z "$said" ]; }
