@@ -5,9 +5,11 @@ from stats import Figure, estimate, interval, logs, rounded, sum_of
 
 SURVIVED, FALSIFIED, OPEN, UNMEASURABLE = "survived", "falsified", "inconclusive", "unmeasurable-on-host"
 UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise)", "in-between", "no-difference"
-TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
-         "call_ns", "step_ns_p50", "step_ns_p99", "engine_tokens_per_s", "exchange_wait_ns", "step_weights_ratio", "step_kv_read_ratio",
-         "step_kv_written_ratio", "step_rest_ratio", "step_engine_ratio", "step_bill_ratio", "room_p50_ns", "room_p99_ns",
+CLOCKED = {f"{call}_ns_{which}": (call, which + "_ns") for call in ("take", "push", "drain", "wait")
+           for which in ("p50", "p99", "p999", "max")}
+TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", *CLOCKED, "call_ns", "step_ns_p50", "step_ns_p99",
+         "engine_tokens_per_s", "exchange_wait_ns", "step_weights_ratio", "step_kv_read_ratio", "step_kv_written_ratio",
+         "step_rest_ratio", "step_engine_ratio", "step_bill_ratio", "room_p50_ns", "room_p99_ns",
          "room_p999_ns", "evict_p50_ns", "evict_p99_ns", "evict_range_ns", "pin_p50_ns", "pin_p99_ns", "unpin_p50_ns", "unpin_p99_ns",
          "pairs_per_s", "pair_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
@@ -78,8 +80,9 @@ def value_of(metric, sample, cell):
         return (sample.get("decode") or {}).get(metric)
     if metric.startswith("step_ns_"):
         return (sample.get("decode") or {}).get("step_" + metric[len("step_ns_"):] + "_ns")
-    if metric.startswith("take_ns_"):
-        return (sample.get("take") or {}).get(metric[len("take_ns_"):] + "_ns")
+    if metric in CLOCKED:
+        call, which = CLOCKED[metric]
+        return (sample.get(call) or {}).get(which)
     if metric in HARDWARE + SOFTWARE:
         counter = sample.get("counters", {}).get(metric, {})
         whole = counter.get("value") is not None and counter["running_ns"] >= counter["enabled_ns"]

@@ -47,8 +47,9 @@ def of_logarithms(figure):
     return figure._replace(**{end: None if value is None else math.exp(value) for end, value in zip(Figure._fields[:3], figure)})
 
 def logs(series):
-    """One arm's values as they are; of two arms the logarithms of the first over the second, by round."""
-    return series[0] if len(series) == 1 else [math.log(b / a) for b, a in zip(*series)]
+    """One arm's values as they are; of two arms the logarithms of the first over the second, by round: a difference, as stats.h has
+    it, so that what lies on a threshold lies on the same side."""
+    return series[0] if len(series) == 1 else [math.log(b) - math.log(a) for b, a in zip(*series)]
 
 def estimate(stat, series, confidence):
     d = logs(series)
