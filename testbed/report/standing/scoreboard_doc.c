@@ -8,7 +8,9 @@
 
 #include "testbed/base/json.h"
 
-#define BEST 5u // of a host, beside locus and the baseline: four hosts fit a screen
+#define BEST 5u  // at most so many of a host, beside locus and the baseline
+#define LINES 44u // of a screen, for the hosts
+#define HOST_LINES 6u // of each: title, head, locus, the baseline, an empty one, and its sentence in the answer
 
 static struct tb_value number_of(const json_t *object, const char *path)
 {
@@ -66,11 +68,11 @@ static void put_contender(struct tb_table *table, const json_t *row, const json_
 }
 
 // The best, and whom all are compared with. Of those on a quarter of its cells or fewer a mean says little.
-static bool is_shown(const json_t *group, const json_t *row, uint32_t before)
+static bool is_shown(const json_t *group, const json_t *row, uint32_t before, uint32_t best)
 {
     const char *name = tb_member_text(row, "name");
     bool named = strcmp(name, TB_SCOREBOARD_FOCUS) == 0 || strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
-    return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < BEST);
+    return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < best);
 }
 
 // Was any contender of it measured beside the baseline?
@@ -85,7 +87,7 @@ static bool has_mean(const json_t *group)
 }
 
 // A host's first group, at index `at`, and beside it the one without touch, or its second. Without a mean there is no table.
-static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool all)
+static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_t best, bool all)
 {
     const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
     const char *host = tb_member_text(group, "host");
@@ -107,10 +109,22 @@ static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool al
     struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
     tb_table_scale(table, tb_member_text(group, "touch"));
     json_array_foreach (tb_member(group, "contenders"), i, row)
-        if (all || is_shown(group, row, shown)) {
+        if (all || is_shown(group, row, shown, best)) {
             put_contender(table, row, other);
             shown++;
         }
+}
+
+// How many of each host, so that all hosts fit a screen.
+static uint32_t best_of_hosts(const json_t *board)
+{
+    const json_t *group;
+    uint32_t hosts = 0;
+    size_t i;
+    json_array_foreach (tb_member(board, "standing"), i, group)
+        hosts += is_first_of_host(board, i) && has_mean(group);
+    uint32_t room = hosts && hosts * HOST_LINES < LINES ? LINES / hosts - HOST_LINES : 0;
+    return room < BEST ? room : BEST;
 }
 
 void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all)
@@ -124,7 +138,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
         if (is_first_of_host(board, i))
-            put_host(doc, board, i, all);
+            put_host(doc, board, i, best_of_hosts(board), all);
 }
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------
