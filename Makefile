@@ -398,7 +398,7 @@ bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, again
 bench-tier: $(tier_bench) ## tiers in memory and in a file, against memcpy and fio: are the goals met?
 	@BENCH=$(tier_bench) bash testbed/loops/tests/bench/tier.sh
 
-peers: ## fetch newer mallocs to compare with, or build them; in build/peers, not installed (20 MB)
+peers: ## fetch newer mallocs to compare with, or build them; in build/peers, not installed (20 MB and more)
 	@sh testbed/measure/peers/peers.sh
 
 engine-fetch: ## fetch llama.cpp to measure it; unpacked in build/engine, not installed (47 MB)

@@ -132,6 +132,8 @@ int locus_owner_adopt(struct locus_owner *owner)
     uintptr_t nobody = 0, self = (uintptr_t)__builtin_thread_pointer();
     bool taken = __atomic_compare_exchange_n(&owner->hot.holder, &nobody, self, false, __ATOMIC_ACQUIRE, // O2
                                              __ATOMIC_RELAXED);
+    if (taken)
+        owner->draining = false; // the last holder's thread may have ended in on_error()
     return taken ? 0 : -EBUSY;
 }
 

@@ -18,7 +18,7 @@ struct locus_owner {
     // Owner context: what a drain works on (owner_drain.c).
     struct locus_table *open;   // NULL, or the table that a drain's budget did not suffice for
     uint32_t open_left;         // its first blocks, which are not looked at yet
-    bool draining;
+    bool draining;              // on_error() may be running
     uint32_t lane;              // where the next drain goes on
     struct locus_link *chain;   // taken from a mailbox and not drained yet
     struct locus_table *reclaimed_last;

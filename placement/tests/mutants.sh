@@ -109,6 +109,7 @@ mutant budget-divides-tables-of-a-ring $drains owner_lane_test 's/return pool->r
 mutant table-of-two-homes-comes-home-forwards $drains owner_lane_test 's/, forwards = [^;]*;/, forwards = true;/'
 mutant open-table-is-drained-within-its-drain $drains owner_lane_test 's/^ +owner->open = NULL;/;/'
 mutant drain-within-a-drain $drains owner_lane_test 's/if \(__builtin_expect\(owner->draining, 0\)\)/if (0)/'
+mutant drain-of-an-ended-thread-goes-on $owner owner_role_test 's/owner->draining = false;.*/;/'
 mutant drain-never-ends $drains owner_lane_test 's/owner->draining = false;/;/'
 mutant grow-waits-within-a-drain $owner owner_lane_test 's/ \|\| owner->draining\)/)/'
 mutant chunk-larger-than-the-room $pool pool_handles_test 's/ \&\& count <= pool->blocks - pool->hot.top;/;/'

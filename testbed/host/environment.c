@@ -305,7 +305,7 @@ static json_t *build(struct tb_host *host)
 #else
     tb_host_put(host, object, "compiler", json_string("gcc " __VERSION__));
 #endif
-    tb_host_put(host, object, "flags", redacted(tb_redact_homes(LOCUS_CFLAGS)));
+    tb_host_put(host, object, "flags", redacted(tb_redact_paths(LOCUS_CFLAGS)));
     tb_host_put(host, object, "commit", hash ? json_stringn(commit, hash) : json_string("unknown"));
     tb_host_put(host, object, "dirty", json_string(hash == 0 ? "unknown" : dirty ? "yes" : "no"));
     tb_host_put(host, object, "binary_sha256", file_hash("/proc/self/exe"));
@@ -337,7 +337,7 @@ static json_t *c_library(struct tb_host *host)
 json_t *tb_environment_library(const char *path)
 {
     const struct tb_json_member members[] = {
-        {"library", redacted(tb_redact_homes(path))},
+        {"library", redacted(tb_redact_paths(path))},
         {"file", resolved_name(path)},
         {"sha256", file_hash(path)},
     };

@@ -62,10 +62,11 @@ bool tb_cgroup_unified(const struct tb_host *host); // version 2
 json_t *tb_environment_cgroup(struct tb_host *host);
 json_t *tb_environment_hwloc(struct tb_host *host);
 
-// redact.c. The command line of a kernel without what may identify a machine, and a text without the names of home folders.
+// redact.c. The command line of a kernel without what may identify a machine, and a text whose paths do not tell where it was: the
+// working folder's are relative to it, and home folders have no names.
 // malloc'd, or NULL without memory.
 char *tb_redact_command_line(const char *line);
-char *tb_redact_homes(const char *text);
+char *tb_redact_paths(const char *text);
 
 // Lists of CPUs and nodes, "0-3,8": how many one names, and how many are in both. The empty list names none. -EINVAL: it is no such
 // list. -ENOMEM.

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "testbed/host/host.h"
 
@@ -105,13 +106,21 @@ static size_t home_length(const char *text)
     return strncmp(text, "/root/", 6) == 0 ? 6 : 0;
 }
 
-char *tb_redact_homes(const char *text)
+// Length of the working folder's path, with a slash, if `text` begins with it; else 0. `folder` may be NULL, or "/".
+static size_t folder_length(const char *text, const char *folder)
 {
-    char *out = calloc(strlen(text) + 1, 1), *end = out;
+    size_t length = folder && folder[1] ? strlen(folder) : 0;
+    return length && strncmp(text, folder, length) == 0 && text[length] == '/' ? length + 1 : 0;
+}
+
+char *tb_redact_paths(const char *text)
+{
+    char *out = calloc(strlen(text) + 1, 1), *end = out, *folder = getcwd(NULL, 0);
     while (out && *text) {
-        size_t home = home_length(text);
-        end = home ? append(end, "~/", 2) : append(end, text, 1);
-        text += home ? home : 1;
+        size_t inside = folder_length(text, folder), home = inside ? 0 : home_length(text);
+        end = inside ? end : home ? append(end, "~/", 2) : append(end, text, 1);
+        text += inside ? inside : home ? home : 1;
     }
+    free(folder);
     return out;
 }

@@ -42,18 +42,19 @@ static const char *role(const struct tb_arm *arm)
 
 static json_t *arm_json(const struct tb_arm *arm)
 {
-    char sha256[TB_HASH_TEXT] = "";
+    char sha256[TB_HASH_TEXT] = "", *library = tb_redact_paths(arm->library);
     if (arm->library[0] && tb_hash_file(arm->library, sha256))
         sha256[0] = '\0';
     const struct tb_json_member members[] = {
         {"key", json_string(arm->key)},
         {"name", arm->name ? json_string(arm->name) : json_stringn(arm->label, tb_twin_mark(arm->label))},
         {"role", json_string(role(arm))},
-        {"library", tb_json_clean(arm->library)},
+        {"library", tb_json_clean(library)},
         {"library_sha256", tb_json_clean(sha256)},
         {"cross_percent", tb_json_whole(arm->cross_percent)},
         {"workers", arm->workers ? tb_json_whole(arm->workers) : json_null()},
     };
+    free(library);
     return TB_JSON_OBJECT(members);
 }
 
@@ -224,7 +225,7 @@ json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32
     json_t *environment = tb_environment(root), *all = json_object();
     bool failed = json_object_set_new(environment, "arms", all) != 0;
     for (uint32_t i = 0; i < arms_count && !failed; i++) {
-        char *label = tb_redact_homes(arms[i].label);
+        char *label = tb_redact_paths(arms[i].label);
         failed = !label || json_object_set_new(all, label, environment_arm(&arms[i]));
         free(label);
     }

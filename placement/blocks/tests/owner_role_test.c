@@ -102,6 +102,20 @@ static int step_exits(struct locus_owner *owner, void *context)
     pthread_exit(NULL);
 }
 
+static void thread_ends(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
+{
+    (void)context, (void)error, (void)block, (void)tag;
+    pthread_exit(NULL);
+}
+
+static int step_ends_in_a_drain(struct locus_owner *owner, void *context)
+{
+    struct world *world = context;
+    pushed(world, 0, 2);
+    world->tables[0]->blocks[0] = world->tables[0]->blocks[1];
+    return locus_owner_drain(owner) != 0;
+}
+
 static int step_is_cancelled(struct locus_owner *owner, void *context)
 {
     (void)owner, (void)context;
@@ -126,6 +140,13 @@ Test(owner_role, a_step_that_does_not_return_leaves_the_role_all_the_same)
     }
     struct steps steps = {0};
     int result;
+    locus_pool_on_error(world.pool, thread_ends, NULL);
+    cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step_ends_in_a_drain, &world), 0);
+    cr_assert_eq(locus_owner_join(world.owner, &result), -ECANCELED);
+    cr_assert_eq(locus_owner_adopt(world.owner), 0);
+    pushed(&world, 1, 3);
+    cr_assert_eq(locus_owner_drain(world.owner), 3, "who comes next can drain");
+    cr_assert_eq(locus_owner_leave(world.owner), 0);
     cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step, &steps), 0, "and another thread may be spawned");
     cr_assert_eq(locus_owner_join(world.owner, &result), 0);
     cr_assert_eq(locus_owner_adopt(world.owner), 0);

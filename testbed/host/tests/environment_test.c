@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "testbed/base/sha256.h"
 #include "testbed/host/environment.h"
+#include "testbed/host/host.h"
 #include "topo/tests/tree.h"
 
 TestSuite(environment, .init = tree_open, .fini = tree_close);
@@ -343,6 +345,21 @@ Test(environment, names_a_library_by_its_file_and_hash_and_never_a_home)
     cr_expect_null(strstr(text_at(library, "library"), "somebody"));
     cr_expect_not_null(strstr(text_at(library, "library"), "~/libx.so"));
     json_decref(library);
+}
+
+Test(environment, paths_are_redacted_to_the_working_folder_and_without_homes)
+{
+    char folder[1000], text[4096], *redacted;
+    cr_assert_not_null(getcwd(folder, sizeof folder));
+    snprintf(text, sizeof text, "-I%s/a/b.h %s %s/c /home/somebody/d", folder, folder, folder);
+    redacted = tb_redact_paths(text);
+    snprintf(text, sizeof text, "-Ia/b.h %s c ~/d", folder);
+    cr_expect_str_eq(redacted, text, "the folder itself stays");
+    free(redacted);
+    cr_assert_eq(chdir("/"), 0);
+    redacted = tb_redact_paths("/lib/x.so");
+    cr_expect_str_eq(redacted, "/lib/x.so");
+    free(redacted);
 }
 
 Test(environment, of_this_host_has_every_member_and_survives_json)

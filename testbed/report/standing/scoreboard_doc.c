@@ -86,18 +86,30 @@ static bool has_mean(const json_t *group)
     return false;
 }
 
-// A host's first group, at index `at`, and beside it the one without touch, or its second. Without a mean there is no table.
+// Beside a host's first group, at index `at`: the one without touch, or its second; or NULL.
+static const json_t *group_beside(const json_t *standing, size_t at)
+{
+    const json_t *group = json_array_get(standing, at), *other = NULL;
+    for (size_t i = at + 1; same_host(json_array_get(standing, i), group); i++)
+        if (!other || strcmp(tb_member_text(json_array_get(standing, i), "touch"), "none") == 0)
+            other = json_array_get(standing, i);
+    return other;
+}
+
+// Does a host's first group stand at `at`, and has the host a mean? Without one there is no table.
+static bool has_table(const json_t *board, size_t at)
+{
+    const json_t *standing = tb_member(board, "standing");
+    return is_first_of_host(board, at) && (has_mean(json_array_get(standing, at)) || has_mean(group_beside(standing, at)));
+}
+
 static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_t best, bool all)
 {
-    const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
+    const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *row;
+    const json_t *other = group_beside(standing, at);
     const char *host = tb_member_text(group, "host");
     uint32_t shown = 0;
     size_t i;
-    for (i = at + 1; same_host(json_array_get(standing, i), group); i++)
-        if (!other || strcmp(tb_member_text(json_array_get(standing, i), "touch"), "none") == 0)
-            other = json_array_get(standing, i);
-    if (!all && !has_mean(group) && !has_mean(other))
-        return;
     const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
                                         {"mean", touch_words(group), TB_AS_RATIO, true},
                                         {"locus", "locus there", TB_AS_RATIO, false},
@@ -118,27 +130,24 @@ static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_
 // How many of each host, so that all hosts fit a screen.
 static uint32_t best_of_hosts(const json_t *board)
 {
-    const json_t *group;
     uint32_t hosts = 0;
-    size_t i;
-    json_array_foreach (tb_member(board, "standing"), i, group)
-        hosts += is_first_of_host(board, i) && has_mean(group);
+    for (size_t i = 0; i < json_array_size(tb_member(board, "standing")); i++)
+        hosts += has_table(board, i);
     uint32_t room = hosts && hosts * HOST_LINES < LINES ? LINES / hosts - HOST_LINES : 0;
     return room < BEST ? room : BEST;
 }
 
 void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all)
 {
-    const json_t *group;
-    size_t i;
+    uint32_t best = best_of_hosts(board);
     tb_doc_say(doc, NULL,
                "Times as fast as " TB_SCOREBOARD_BASELINE
                ": the geometric mean over the cells on which both were measured; beside it "
                "locus on the same cells. Unbeaten: cells on which nobody was measurably faster. Means have no interval; each cell "
                "has one.");
-    json_array_foreach (tb_member(board, "standing"), i, group)
-        if (is_first_of_host(board, i))
-            put_host(doc, board, i, best_of_hosts(board), all);
+    for (size_t i = 0; i < json_array_size(tb_member(board, "standing")); i++)
+        if (all ? is_first_of_host(board, i) : has_table(board, i))
+            put_host(doc, board, i, best, all);
 }
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode_lines: cells of touch `decode` from a postulate's words to a log's header, and read back from it.
+// decode_lines: cells of touch `decode` from a postulate's words to a log's header, and read back from it. And where an arm's
+// library lay, which no header says.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "testbed/base/json.h"
 #include "testbed/judge/loaded.h"
@@ -62,6 +64,22 @@ static void expect_counters(const struct tb_rounds *rounds, const struct tb_cell
     cr_expect_neq(values[0].error, 0, "it had no turn");
     cr_expect(values[1].value == 77 && values[1].enabled_ns == 1000 && values[1].running_ns == 900 && !values[1].error);
     cr_expect_neq(tb_rounds_sample(rounds, 1, 0, 0)->counters[1].error, 0, "it failed");
+}
+
+Test(decode_lines, a_header_does_not_say_where_the_clone_lay)
+{
+    char why[4500], folder[3000];
+    postulate.cells_count = 1;
+    strcpy(postulate.cells[0], "churn-touch/full");
+    struct tb_plan *plan = plan_open(0, why, sizeof why);
+    struct tb_line_head head = {.run = "r", .nonce = "n", .kind = "trial", .time = "t"};
+    cr_assert_not_null(getcwd(folder, sizeof folder));
+    snprintf(plan->arms[0].library, sizeof plan->arms[0].library, "%s/build/peers/x.so", folder);
+    json_t *header = tb_line_header(&head, &plan->rounds);
+    const json_t *arm = json_array_get(json_object_get(header, "arms"), 0);
+    cr_expect_str_eq(tb_member_text(arm, "library"), "build/peers/x.so");
+    json_decref(header);
+    tb_plan_close(plan);
 }
 
 Test(decode_lines, a_header_says_what_is_decoded)
