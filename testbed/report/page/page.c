@@ -254,10 +254,21 @@ static struct tb_value checkpoint(const struct tb_store_host *host, char text[50
     return tb_text_value(text);
 }
 
+static bool is_whole(const struct tb_store_host *host)
+{
+    return host->exists && host->ledger.broken_line == 0;
+}
+
+// Folded, as all runs are, while nothing is wrong with any.
 static void put_ledgers(struct tb_doc *doc, const struct tb_store *store)
 {
     static const char *const types[] = {"postulate", "open", "close", "record"};
-    tb_doc_heading(doc, 2, NULL, "Ledgers");
+    size_t whole = 0;
+    char title[64];
+    for (size_t i = 0; i < store->hosts_count; i++)
+        whole += is_whole(store->hosts[i]);
+    snprintf(title, sizeof title, "Ledgers: %zu", store->hosts_count);
+    (whole == store->hosts_count ? tb_doc_folded : tb_doc_heading)(doc, 2, NULL, title);
     struct tb_table *table =
         tb_doc_grid(doc, "ledgers", NULL, "ledger=ledger|=filed|=opened|=closed|=records|=checkpoint: bytes, last hash");
     for (size_t i = 0; i < store->hosts_count; i++) {

@@ -237,6 +237,28 @@ Test(html_page, says_when_a_log_is_not_the_one_that_was_closed)
     expect_state(0, TB_RUN_BROKEN, "log broken");
 }
 
+Test(html_page, folds_its_ledgers_while_they_are_whole)
+{
+    make_run(usual);
+    make_page();
+    cr_expect_eq(occurrences("<summary><h2>Ledgers: 1</h2>"), 1);
+}
+
+Test(html_page, shows_a_ledger_at_once_that_is_not_whole)
+{
+    struct record_fixture other = usual;
+    make_run(other);
+    other.host = "bm2";
+    make_run(other);
+    FILE *ledger = fopen("logs/bm2/ledger.jsonl", "w");
+    cr_assert(ledger && fputs("{\"t\":\"ledger\"}\n", ledger) >= 0 && fclose(ledger) == 0);
+    make_page();
+    well_formed();
+    cr_expect_eq(occurrences("<summary><h2>Ledgers"), 0);
+    cr_expect_eq(occurrences("<h2>Ledgers: 2</h2>"), 1);
+    cr_expect_eq(occurrences("line 1 is broken"), 1);
+}
+
 static void replicate_usual(json_t *line)
 {
     if (strcmp(tb_member_text(line, "t"), "hdr") == 0)

@@ -71,14 +71,16 @@ probe() {
 }
 
 # What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log that has a
-# time (of a round that was repeated the last attempt's), and what share of blocks wandered. Of an emulated machine no time.
+# time (of a round that was repeated the last attempt's), and what share of blocks wandered: an arm without a valid round has a row
+# without a figure. Of an emulated machine no time.
 expected() {
     jq -n --slurpfile lines "$out/all.jsonl" '
         ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
+                                         counted: map(select(.t == "s" and .nodes)),
                                          s: map(select(.t == "s" and .valid))})) as $logs |
         def cells($hdr): $hdr.cells | map(.name // "\(.workload)/\(.touch)");
         def judged: IN("invalid", "none (smoke)") | not;
-        def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
+        def median: if . == [] then null else sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2 end;
         {predictions: [$logs[] | .hdr as $hdr | select(.sum) | .sum.predictions[] |
              ($hdr.emulated and (.metric | startswith("time_"))) as $moot |
              (if $moot and (.verdict | judged) then "unmeasurable-on-host" else .verdict end) as $verdict |
@@ -88,8 +90,8 @@ expected() {
              else {estimate, low, high, parts: (if .parts == [] then [part] else [.parts[] | part] end)} end],
          arms: [$logs[] | .hdr.run as $run | select(.sum and .hdr.emulated == null) | .sum.arms[] |
              {run: $run, cell, arm, median, low, high}],
-         shares: [$logs[] | .hdr.run as $run | .s | map(select(.nodes)) | group_by([.cell, .arm])[] | . as $of |
-             map(.wandered_ratio) | {run: $run, arm: $of[0].arm, wandered_ratio: median, low: min, high: max}],
+         shares: [$logs[] | .hdr.run as $run | .counted | group_by([.cell, .arm])[] | . as $of |
+             map(select(.valid) | .wandered_ratio) | {run: $run, arm: $of[0].arm, wandered_ratio: median, low: min, high: max}],
          samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells |
              (.s | group_by([.cell, .round])[] | (map(.attempt // 0) | max) as $last | .[] |
                  select((.attempt // 0) == $last and .time_ns != null)) |
