@@ -116,8 +116,10 @@ static size_t folder_length(const char *text, const char *folder)
 char *tb_redact_paths(const char *text)
 {
     char *out = calloc(strlen(text) + 1, 1), *end = out, *folder = getcwd(NULL, 0);
+    bool within = false; // a path: /src does not begin in /usr/src
     while (out && *text) {
-        size_t inside = folder_length(text, folder), home = inside ? 0 : home_length(text);
+        size_t inside = within ? 0 : folder_length(text, folder), home = inside ? 0 : home_length(text);
+        within = inside || *text == '/' || (within && !strchr(" \t\n=:,;\"'", *text));
         end = inside ? end : home ? append(end, "~/", 2) : append(end, text, 1);
         text += inside ? inside : home ? home : 1;
     }

@@ -52,9 +52,9 @@ predictions:
      confidence: 0.99999} # more than 20 rounds can reach
   - {id: P9, metric: take_ns_p99, cell: "*", stat: hl_ratio(C/A), op: ">=", value: 1.25, unit: x}
   - {id: P10, metric: resident_ratio, cell: "*", stat: median, arm: A, op: "<=", value: 20, unit: ratio}
+  - {id: P11, metric: wait_ns, cell: "*", stat: median, arm: A, op: "<=", value: 1000, unit: ns}
   - {id: P12, metric: push_ns_p50, cell: "*", stat: hl_ratio(C/A), op: ">=", value: 1.25, unit: x}
   - {id: P13, metric: drain_ns_p999, cell: "*", stat: median, arm: A, op: "<=", value: 100000, unit: ns}
-  - {id: P11, metric: wait_ns, cell: "*", stat: median, arm: A, op: "<=", value: 1000, unit: ns}
   - {id: S1, sum: "-(0.1 * 3 - 0.3) + floor(0.57 * 100)", op: "==", value: 57}
 gates: [allocated == freed, $3]
 ${4-}prior: none

@@ -8,8 +8,8 @@
 
 #include "testbed/base/json.h"
 
-#define BEST 5u  // at most so many of a host, beside locus and the baseline
-#define LINES 44u // of a screen, for the hosts
+#define BEST 5u       // at most so many of a host, beside locus and the baseline
+#define LINES 44u     // of a screen, for the hosts
 #define HOST_LINES 6u // of each: title, head, locus, the baseline, an empty one, and its sentence in the answer
 
 static struct tb_value number_of(const json_t *object, const char *path)
