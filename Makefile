@@ -90,7 +90,8 @@ $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
 everything := $(foreach r,$(filter-out placement/ggml,$(ROOMS)),$($(r)_own))
 
 lib_objects := $(foreach r,$(library),$($(r)_own))
-public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
+public      := $(addprefix placement/,$(addprefix base/,cpu_relax.h id.h version.h) \
+                 $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h lane.h mailbox.h owner.h owner_inline.h pool.h pool_inline.h pool_report.h) \
                  $(addprefix blocks/,route.h table.h) \
                  $(addprefix sharing/,share.h prefix.h prefix_sink.h promise.h tier_sink.h) \
