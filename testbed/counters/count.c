@@ -30,3 +30,12 @@ bool tb_count_read(const char *said, struct tb_count *out)
                  said);
     return false;
 }
+
+void tb_count_lacks(const struct tb_count *count, bool alone, char *why, size_t why_bytes)
+{
+    const char *threads = count->known && !alone ? "threads that wait for each other execute instructions meanwhile" : "";
+    snprintf(why, why_bytes, "%s%s", count->known ? "" : count->why, threads);
+    if (count->known && count->untold)
+        snprintf(why + strlen(why), why_bytes - strlen(why), "%sof %" PRIu64 " exchanges nobody saw whether they failed",
+                 *threads ? "; " : "", count->untold);
+}

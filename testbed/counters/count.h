@@ -5,6 +5,7 @@
 #define TB_COUNT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // Sums over all threads and marks. Everything but `why` is 0 when nothing was counted.
@@ -21,5 +22,9 @@ struct tb_count {
 // From what the process and the plugin printed. false: there is no whole line of the plugin, or no mark was passed; out->why says
 // which.
 bool tb_count_read(const char *said, struct tb_count *out);
+
+// Why not all of it is a figure; "": all is. Without a count that is count->why. Otherwise the instructions are none unless one
+// thread was `alone`, nor are the failures where outcomes are untold.
+void tb_count_lacks(const struct tb_count *count, bool alone, char *why, size_t why_bytes);
 
 #endif

@@ -85,30 +85,44 @@ bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction 
     return true;
 }
 
-// Why a round has no value of a counter; false: each has one, or its sample is invalid, which its gate says.
-static bool counter_unknown(const struct tb_log_view *view, const struct tb_metric *metric, const struct tb_part *part, char *why,
-                            size_t why_bytes)
+// The first sample of the part that is valid and has no value of the metric, or NULL.
+static const json_t *sample_without(const struct tb_log_view *view, const struct tb_metric *metric, const struct tb_part *part)
 {
     size_t cell = 0;
     cell_find(view, part->cell, &cell);
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->samples[i].line;
         const char *arm = tb_member_text(sample, "arm");
-        const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter);
-        double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");
-        if (view->samples[i].superseded || (size_t)tb_member_number(sample, "cell") != cell ||
-            !json_is_true(tb_member(sample, "valid")) || (strcmp(arm, part->over) && (!part->under || strcmp(arm, part->under))) ||
-            isfinite(tb_log_number(sample, metric->member)))
-            continue;
-        if (running < enabled)
-            snprintf(why, why_bytes, "multiplexed: in round %.0f of %s in %s the hardware counted %s for %.0f %% of the time",
-                     tb_member_number(sample, "round"), arm, part->cell, metric->counter, 100 * running / enabled);
-        else
-            snprintf(why, why_bytes, "round %.0f of %s in %s has no %s (%s)", tb_member_number(sample, "round"), arm, part->cell,
-                     metric->counter, counter ? tb_member_text(counter, "why") : "not counted");
-        return true;
+        if (!view->samples[i].superseded && (size_t)tb_member_number(sample, "cell") == cell &&
+            json_is_true(tb_member(sample, "valid")) &&
+            (strcmp(arm, part->over) == 0 || (part->under && strcmp(arm, part->under) == 0)) &&
+            !isfinite(tb_log_number(sample, metric->member)))
+            return sample;
     }
-    return false;
+    return NULL;
+}
+
+// Why a round has no value of what is counted, by hardware or by an emulator; false: each has one, or its sample is invalid, which
+// its gate says, or the log is of a version that gave no reason.
+static bool count_unknown(const struct tb_log_view *view, const struct tb_metric *metric, const struct tb_part *part, char *why,
+                          size_t why_bytes)
+{
+    const json_t *sample = metric->counter || metric->emulated ? sample_without(view, metric, part) : NULL;
+    const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter ? metric->counter : "");
+    const char *arm = tb_member_text(sample, "arm"), *name = metric->emulated ? metric->name : metric->counter;
+    const char *said = metric->emulated ? tb_member_text(sample, "emulated.why")
+                       : counter        ? tb_member_text(counter, "why")
+                                        : "not counted";
+    double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");
+    if (!sample || (metric->emulated && !*said))
+        return false;
+    if (running < enabled)
+        snprintf(why, why_bytes, "multiplexed: in round %.0f of %s in %s the hardware counted %s for %.0f %% of the time",
+                 tb_member_number(sample, "round"), arm, part->cell, name, 100 * running / enabled);
+    else
+        snprintf(why, why_bytes, "round %.0f of %s in %s has no %s (%s)", tb_member_number(sample, "round"), arm, part->cell, name,
+                 said);
+    return true;
 }
 
 // --- pairs ---
@@ -377,7 +391,7 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
         rc = tb_figure_estimate(prediction->stat, rules, &pair, confidence, figure);
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
-    bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
+    bool said = !figure->known && count_unknown(view, metric, part, figure->why, sizeof figure->why);
     if (!figure->known && !said && !figure->why[0])
         snprintf(figure->why, sizeof figure->why, "a round in %s has no %s to compare", part->cell, prediction->metric);
     else if (figure->known && !figure->seen.bounded)

@@ -36,7 +36,8 @@
 //           counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
 //           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, emulated|null
 //           {instructions|null, locked|null, exchanges|null, failed|null, untold|null, why|null} (of another process, under the
-//           header's emulator, in as many laps as the cell's metered ones: counters/count.h; null: not counted), serving|null
+//           header's emulator, in as many laps as the cell's metered ones: counters/count.h; what is null has its `why`; null: not
+//           counted), serving|null
 //           (of touch serve and keep: serving/served.h), decode|null (of touch decode: steps, appended_bytes and attended_bytes,
 //           of K and V in all laps, and both _expected of the schedule, checked and wrong results, threads, kernel; of many nodes
 //           written and read {as touches, in bytes}|null, remote_write_ratio, remote_read_ratio), time_ns_metered|null (of a

@@ -478,6 +478,7 @@ static json_t *bench_json(const struct tb_sample *sample)
 }
 
 // Of threads that wait an emulator counts instructions that say nothing. A failure that it did not see leaves their number unknown.
+// Whatever is null has its reason.
 static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round)
 {
     if (!rounds->counts)
@@ -485,13 +486,15 @@ static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_
     const struct tb_count *count =
         &rounds->counts[((size_t)(round - rounds->counts_first) * rounds->cells_count + cell) * rounds->arms_count + arm];
     bool alone = tb_rounds_dispatch(rounds, cell) == TB_DISPATCH_INLINE;
+    char why[256];
+    tb_count_lacks(count, alone, why, sizeof why);
     const struct tb_json_member members[] = {
         {"instructions", count->known && alone ? tb_json_whole(count->instructions) : json_null()},
         {"locked", count->known ? tb_json_whole(count->locked) : json_null()},
         {"exchanges", count->known ? tb_json_whole(count->exchanges) : json_null()},
         {"failed", count->known && !count->untold ? tb_json_whole(count->failed) : json_null()},
         {"untold", count->known ? tb_json_whole(count->untold) : json_null()},
-        {"why", tb_json_clean(count->why)},
+        {"why", tb_json_clean(why)},
     };
     return TB_JSON_OBJECT(members);
 }

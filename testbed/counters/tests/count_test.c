@@ -42,3 +42,21 @@ Test(count, says_what_the_emulator_said)
     tb_count_read("counts: marks 0 instructions 0 locked 0 exchanges 0 failed 0 untold 0\n", &count);
     cr_expect_str_eq(count.why, "the process passed no mark");
 }
+
+static void lacks(struct tb_count count, bool alone, const char *wanted)
+{
+    char why[256];
+    tb_count_lacks(&count, alone, why, sizeof why);
+    cr_expect_str_eq(why, wanted);
+}
+
+Test(count, what_is_no_figure_has_its_reason)
+{
+    lacks((struct tb_count){.known = true}, true, "");
+    lacks((struct tb_count){.known = true}, false, "threads that wait for each other execute instructions meanwhile");
+    lacks((struct tb_count){.known = true, .untold = 2}, true, "of 2 exchanges nobody saw whether they failed");
+    lacks((struct tb_count){.known = true, .untold = 2}, false,
+          "threads that wait for each other execute instructions meanwhile; of 2 exchanges nobody saw whether they failed");
+    lacks((struct tb_count){.why = "hung"}, true, "hung");
+    lacks((struct tb_count){.why = "hung"}, false, "hung");
+}

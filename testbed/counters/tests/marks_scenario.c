@@ -7,9 +7,11 @@
 //     marks_scenario more        the same and one locked instruction more
 //     marks_scenario failing     5 exchanges that fail, by both jumps, one of them with moves between, and one that succeeds
 //     marks_scenario untold      one exchange whose outcome is kept and not jumped on
+//     marks_scenario bound       a function's first call, after a second thread: with LD_BIND_NOW nothing locks
 //     marks_scenario contended   two threads at once, which count the failures of their own exchanges
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,6 +100,23 @@ static const char *untold(void)
     return "instructions 2 locked 1 exchanges 1 failed 0 untold 1";
 }
 
+static void *nothing(void *argument)
+{
+    return argument;
+}
+
+// The linker leaves its locks out until a process has a second thread.
+static const char *bound(void)
+{
+    pthread_t second;
+    if (pthread_create(&second, NULL, nothing, NULL) || pthread_join(second, NULL))
+        return NULL;
+    tb_mark_begin();
+    sched_yield();
+    tb_mark_end();
+    return "locked 0 exchanges 0 failed 0 untold 0";
+}
+
 // A system call and nothing else: usleep() exchanges, for the sake of cancellation.
 static void rest(void)
 {
@@ -130,9 +149,8 @@ static const char *contended(void)
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, increment, &failures[i]))
             return NULL;
-    do
-        rest(); // once at least: the linker binds a function at its first call, and locks meanwhile
-    while (atomic_load(&ready) < 2);
+    while (atomic_load(&ready) < 2)
+        rest();
     tb_mark_begin();
     atomic_store_explicit(&go, true, memory_order_release); // without a lock
     while (atomic_load(&done) < 2)
@@ -151,7 +169,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         const char *(*run)(void);
-    } programs[] = {{"plain", plain}, {"more", more}, {"failing", failing}, {"untold", untold}, {"contended", contended}};
+    } programs[] = {{"plain", plain},   {"more", more},   {"failing", failing},
+                    {"untold", untold}, {"bound", bound}, {"contended", contended}};
     for (size_t i = 0; argc == 2 && i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[1]))
             continue;
