@@ -18,7 +18,7 @@ over_llama "$contexts" testbed/engine/tests/engine_contexts.c >"$out" 2>&1 ||
     { fail 'engine_contexts compiles' "$(head -n 1 "$out")"; exit 1; }
 
 llama() { # shape, words...
-    timeout -k 5 60 "$build/locus-llama" --quiet --model "$scratch/$1.gguf" --steps 6 --batch 2 --prompt 601 "${@:2}" \
+    timeout -k 5 300 "$build/locus-llama" --quiet --model "$scratch/$1.gguf" --steps 6 --batch 2 --prompt 601 "${@:2}" \
         >"$out" 2>"$err"
 }
 # Of 601 tokens of width 264 no sum has whole lines.
@@ -41,14 +41,21 @@ logits() { # shape, split, devices
     done
 }
 context() { # what, split, devices
-    LOCUS_NODES=$(zeros "$3") timeout -k 5 60 "$contexts" "$engine/lib" "$1" "$scratch/tiny.gguf" "$2" "$3" \
+    LOCUS_NODES=$(zeros "$3") timeout -k 5 300 "$contexts" "$engine/lib" "$1" "$scratch/tiny.gguf" "$2" "$3" \
         >"$out" 2>"$err"
+}
+
+few() { # split: as in engine_many.sh
+    MALLOC_ARENA_MAX=1 GLIBC_TUNABLES=glibc.malloc.tcache_count=0 context few "$1" 2
+}
+nothing_left() { # split: not seen where it fails for another reason
+    few "$1" || ! grep -q 'something is left' "$out"
 }
 
 two_threads_gone() { # several times, because it may go between two graphs, where its partner does not wait for it
     local try
     for try in 1 2 3 4 5; do
-        LOCUS_NODES=0 LOCUS_THREADS=2 timeout -k 5 20 "$contexts" "$engine/lib" gone "$scratch/tiny.gguf" layer 1 \
+        LOCUS_NODES=0 LOCUS_THREADS=2 timeout -k 5 300 "$contexts" "$engine/lib" gone "$scratch/tiny.gguf" layer 1 \
             >"$out" 2>"$err" || return 1
     done
 }
@@ -78,6 +85,7 @@ control logits odd tensor 3
 control logits three tensor 4
 for what in two affinity gone; do control context $what tensor 2; done
 for kv in on-demand static populated; do LOCUS_KV=$kv control context cleared layer 1; done
+for split in layer tensor; do control few $split; done
 pinned=
 [ "$(nproc)" -lt 2 ] || { pinned=yes && control context pinned tensor 2 && control two_threads_gone; }
 
@@ -112,6 +120,13 @@ mutant closing-leaves-the-caller-pinned $stream \
     context affinity tensor 2
 mutant a-thread-that-is-gone-is-waited-for $stream \
     's/return syscall\(SYS_tgkill, .*/return stream->leader_tid;/' context gone tensor 2
+lost='s/^(ggml_backend_t lg_stream_open.*)$/#include <sys\/mman.h>\n#include <unistd.h>\nvoid *lost;\n\1/; s/^    stream->device = device;$/&'
+mutant a-context-leaves-a-few-bytes $stream "$lost lost = malloc(1);/" nothing_left layer
+mutant a-context-leaves-a-page $stream "$lost lost = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);/" \
+    nothing_left layer
+mutant a-context-leaves-a-file $stream "$lost (void)dup(2);/" nothing_left tensor
+mutant a-stream-is-left $stream '/^static void close_stream/,/^}/s/^    free\(stream\);/;/' nothing_left layer
+mutant a-group-is-left $group 's/^    free\(group\);/;/' nothing_left tensor
 if [ -n "$pinned" ]; then
     mutant a-pool-without-its-thread-is-freed $stream 's/if \(!stream->broken\)/if (true)/' two_threads_gone
     mutant threads-are-not-pinned $stream "$unpinned" context pinned tensor 2
