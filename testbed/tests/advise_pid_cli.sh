@@ -44,14 +44,14 @@ else
     skip a-kernel-thread "the kernel's threads are not seen here"
 fi
 # A zombie: its parent became another program, which does not ask for it.
-bash -c 'sleep 0.2 & echo $! >"$0"; exec sleep 30' "$scratch/zombie" &
+bash -c 'sleep 0.2 & echo $! >"$0"; exec sleep 600' "$scratch/zombie" &
 parent=$!
-for _ in {1..100}; do grep -q '^State:.Z' "/proc/$(cat "$scratch/zombie" 2>/dev/null)/status" 2>/dev/null && break; sleep 0.1; done
+for _ in {1..1200}; do grep -q '^State:.Z' "/proc/$(cat "$scratch/zombie" 2>/dev/null)/status" 2>/dev/null && break; sleep 0.1; done
 refused a-zombie 2 'has ended and waits only for its parent' --pid "$(cat "$scratch/zombie")"
 kill $parent
 ended() { # whoever looks stops, ends it, and goes on: then it ended between the two looks at its threads
     local sleeper looker status
-    sleep 30 &
+    sleep 600 &
     sleeper=$!
     "$LOCUS" advise --pid $sleeper >"$out" 2>"$err" &
     looker=$!

@@ -108,13 +108,13 @@ echo $? >"$scratch/full.status"
 "$LOCUS" guest -m n1 --program "$scratch/endless.sh" >"$scratch/interrupted" 2>&1 </dev/null &
 guest=$!
 emulators() { grep -ls "^PPid:[[:space:]]$guest$" /proc/[0-9]*/status | wc -l; }
-for _ in {1..300}; do # it builds the root file system first
+for _ in {1..1200}; do # it builds the root file system first
     [ "$(emulators)" -eq 0 ] || break
     sleep 0.1
 done
 sleep 3
 kill -TERM $guest
-for _ in {1..300}; do kill -0 $guest 2>/dev/null || break; sleep 0.1; done
+for _ in {1..1200}; do kill -0 $guest 2>/dev/null || break; sleep 0.1; done
 kill -KILL $guest 2>/dev/null
 wait $guest
 echo $? >"$scratch/interrupted.status"

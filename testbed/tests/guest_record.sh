@@ -76,7 +76,7 @@ for _ in $(seq 1200); do
 done
 check a_run_is_opened_at_home_while_it_runs test "$(entries)" = 'ledger, postulate 0003, open'
 log=$(echo $mine/0003-*/*.jsonl)
-for _ in $(seq 300); do # a round, and more
+for _ in $(seq 1200); do # a round, and more
     [ "$(wc -l <"$log" 2>&1)" -lt 2 ] || break
     sleep 0.1
 done

@@ -35,7 +35,7 @@ long_run() {
 measuring() {
     child=$!
     why="it does not measure: $(head -n 1 "$err")"
-    for _ in {1..200}; do
+    for _ in {1..1200}; do
         ! grep -qs "^PPid:[[:space:]]$child\$" /proc/[0-9]*/status || return 0
         sleep 0.05
     done
@@ -73,7 +73,7 @@ else
     deaf() {
         long_run env "--block-signal=$1" || return
         kill "-$1" $child
-        for _ in {1..200}; do
+        for _ in {1..1200}; do
             kill -0 $child 2>/dev/null || break
             sleep 0.05
         done

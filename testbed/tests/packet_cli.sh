@@ -484,7 +484,7 @@ stopped() { # SIGNAL: sent to the whole group as soon as a run is in the ledger
     opened=$(grep -c '"t":"open"' $ledger)
     setsid "$LOCUS" packet --smoke --again 0002 -o stopped.tar >"$out" 2>"$err" &
     group=$!
-    for _ in $(seq 400); do
+    for _ in $(seq 2400); do
         [ "$(grep -c '"t":"open"' $ledger)" -eq "$opened" ] || break
         sleep 0.05
     done

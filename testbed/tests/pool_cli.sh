@@ -71,7 +71,7 @@ served() { # starts one that says its address on stderr; $pool, $port
     "$LOCUS" pool --storm --for "$1" --pages 64 --threads 2 --listen 0 --stay --json="$json" "${@:2}" >"$out" 2>"$err" &
     pool=$!
     port=
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         port=$(sed -n 's,^locus: metrics at http://127.0.0.1:\([0-9]*\)/metrics$,\1,p' "$err")
         [ -n "$port" ] && return
         sleep 0.1
@@ -79,7 +79,7 @@ served() { # starts one that says its address on stderr; $pool, $port
     return 1
 }
 rests() { # until the audit is written, which is when the arena is at rest
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         [ ! -s "$json" ] || ! jq -e .storm.held "$json" >/dev/null 2>&1 || return 0
         sleep 0.1
     done

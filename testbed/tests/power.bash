@@ -48,7 +48,7 @@ power_begin() {
 plug() { mount -t ext4 -o loop "$scratch/image" "$mounted" 2>"$scratch/mount"; }
 # The kernel closes the files of a killed process's ring a little after the process is gone.
 unplug() {
-    for try in $(seq 100); do
+    for try in $(seq 1200); do
         umount "$mounted" 2>/dev/null && return
         sleep 0.05
     done

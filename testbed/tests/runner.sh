@@ -105,21 +105,25 @@ script testbed/tests/late.sh '# suite: all
 ends all-is-run-where-there-is-time 0 '16 passed, .*' took all
 export DEADLINE=$((EPOCHSECONDS + 15))
 ends what-would-end-too-late-is-left-out 0 '13 passed, 0 failed, 4 skipped' 'late.sh +# SKIP left out: it takes 30 s' all
-echo '    1.0 all free testbed/tests/late.sh' >testbed/tests/README.md
+# 100 seconds fit into 1,000, however slow this machine is meanwhile; the others' 100,000 do not.
+echo '    100.0 all free testbed/tests/late.sh' >testbed/tests/README.md
+printf '    100000.0 all alone build/%s/testbed/tests/y_stress\n' gcc clang-asan >>testbed/tests/README.md
+export DEADLINE=$((EPOCHSECONDS + 1000))
 ends what-fits-by-its-seconds-on-record-is-run 0 '14 passed, 0 failed, 3 skipped' 'took' all
 echo '    0.01 test free testbed/tests/slow.sh' >>testbed/tests/README.md
-script testbed/tests/slow.sh 'sleep 0.3; echo "1..0 # SKIP slow"'
+script testbed/tests/slow.sh 'sleep 0.3; echo "1..0 # SKIP slow"' # thirty times as long, and so would the 100 seconds be
+export DEADLINE=$((EPOCHSECONDS + 1000))
 ends a-slower-machine-needs-longer 0 '13 passed, 0 failed, 5 skipped' 'late.sh +# SKIP left out: it takes' all
 unset DEADLINE
 
 # An interrupt ends what runs.
 project
-script testbed/tests/slow.sh 'echo $$ >pid; exec sleep 60'
+script testbed/tests/slow.sh 'echo $$ >pid; exec sleep 600'
 bash testbed/tests/suite.sh test >"$out" 2>&1 </dev/null &
 suite=$!
-for _ in {1..200}; do [ ! -s pid ] || break; sleep 0.1; done
+for _ in {1..1200}; do [ ! -s pid ] || break; sleep 0.1; done
 kill -TERM $suite
 wait $suite
-for _ in {1..50}; do kill -0 "$(cat pid)" 2>/dev/null || break; sleep 0.1; done
+for _ in {1..600}; do kill -0 "$(cat pid)" 2>/dev/null || break; sleep 0.1; done
 holds an-interrupt-ends-what-runs "$(cat pid) still runs" eval '[ -s pid ] && ! kill -0 "$(cat pid)" 2>/dev/null'
 done_testing

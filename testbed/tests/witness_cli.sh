@@ -113,14 +113,23 @@ stamp() {
     openssl ts -reply -config "$kept/$1.cnf" -section tsa -queryfile "$2" -signer "$kept/$1.tsa.pem" -inkey "$kept/$1.tsa.key" \
         -chain "$kept/$1.pem" -out "$3" >>"$scratch/openssl" 2>&1
 }
+# On a busy machine the keys alone may take three seconds.
+brief_stamp() {
+    local span
+    for span in 3 12 48 192; do
+        ends=$(($(date +%s) + span))
+        authority brief "$(date -u -d "@$ends" +%Y%m%d%H%M%SZ)" && stamp brief "$kept/w.tsq" "$kept/brief.tsr" || return
+        [ "$(date +%s)" -ge $ends ] || return 0
+    done
+    return 1
+}
 stamps() {
     local name
     for name in mine other; do
         authority $name 20600101000000Z || { fail an_authority "$(tail -n 2 "$scratch/openssl")"; return; }
     done
-    ends=$(($(date +%s) + 3)) && cp "$kept/w" "$kept/brief"
-    check an_authority_for_three_seconds authority brief "$(date -u -d "@$ends" +%Y%m%d%H%M%SZ)"
-    check that_stamps stamp brief "$kept/w.tsq" "$kept/brief.tsr"
+    cp "$kept/w" "$kept/brief"
+    check an_authority_for_a_few_seconds_stamps brief_stamp
     check the_request_is_one_of_the_file eval "openssl ts -query -in '$kept/w.tsq' -text 2>&1 | tee '$scratch/query' |
         grep -q 'Hash Algorithm: sha256' && grep -q 'Certificate required: yes' '$scratch/query' &&
         [ \"\$(sed -n '/^ *[0-9a-f]* - /{s/^ *[0-9a-f]* - //;s/  .*//;s/[- ]//g;p}' '$scratch/query' | tr -d '\n')\" = \
