@@ -29,7 +29,7 @@ struct request {
 };
 
 struct replay {
-    const struct tb_trace_request *requests;
+    const struct tb_trace_request *requests; // without those that are left out
     size_t count;
     struct tb_replay_config config;
     uint32_t take_tokens, take_blocks; // blocks taken together, and what they hold
@@ -109,11 +109,8 @@ static void admit(struct replay *replay)
     }
 }
 
-// Without output there is none: such a request leaves at the end of its first tick.
 static void decode_one(struct replay *replay, struct request *request)
 {
-    if (request->left == 0)
-        return;
     if (request->to_block == 0) {
         add(replay, TB_OP_TAKE, request->slot, replay->take_blocks);
         request->to_block = replay->take_tokens;
@@ -127,7 +124,7 @@ static void decode(struct replay *replay)
 {
     for (size_t i = 0; i < replay->live_count; i++) {
         struct request *request = &replay->live[i];
-        uint64_t tokens = (uint64_t)request->prompt + (request->left > 0);
+        uint64_t tokens = (uint64_t)request->prompt + 1;
 
         decode_one(replay, request);
         if (replay->config.block_tokens)
@@ -274,22 +271,42 @@ static int build(struct replay *replay, const struct tb_trace *trace, struct tb_
     return error;
 }
 
+// The first `requests` that have a prompt and an output. *out is malloc'd. 0, -ENOMEM, -EINVAL: there is none.
+static int requests_choose(const struct tb_trace *trace, size_t requests, struct tb_trace_request **out, size_t *count,
+                           struct tb_why *why)
+{
+    char left_out[TB_LEFT_OUT];
+    size_t room = tb_trace_left_out(trace, requests, left_out, sizeof left_out);
+    *count = 0;
+    *out = calloc(room + 1, sizeof **out);
+    if (!*out)
+        return -ENOMEM;
+    for (const struct tb_trace_request *at = trace->requests; *count < room; at++)
+        if (tb_trace_whole(at))
+            (*out)[(*count)++] = *at;
+    if (*count == 0)
+        tb_why_set(why, trace->path, 0, "no request has both a prompt and an output");
+    return *count ? 0 : -EINVAL;
+}
+
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
                        struct tb_why *why)
 {
-    struct replay replay = {.requests = trace->requests, .count = trace->count, .config = *config};
+    struct tb_trace_request *requests = NULL;
+    struct replay replay = {.config = *config};
     *out = NULL;
     why->text[0] = '\0';
     replay.take_tokens = config->block_tokens ? config->block_tokens : config->tokens_per_block;
     replay.take_blocks = config->block_tokens ? config->blocks_per_group : 1;
-    if (config->requests > 0 && config->requests < replay.count)
-        replay.count = config->requests;
-
     int error = check_config(config, why);
+    if (!error)
+        error = requests_choose(trace, config->requests, &requests, &replay.count, why);
+    replay.requests = requests;
     if (!error)
         error = check_sizes(&replay, trace, why);
     if (!error)
         error = build(&replay, trace, out);
+    free(requests);
     if (error && why->text[0] == '\0')
         tb_why_set(why, trace->path, 0, "cannot be replayed: %s", strerror(-error));
     return error;

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -252,8 +253,10 @@ static int parse_azure(struct parse *parse)
 //
 // Only whole numbers are accepted: a timestamp with a fraction is in seconds, from a related format, and read as milliseconds it
 // would silently be wrong by a factor of a thousand. hash_ids is optional: it names shared prefixes, which a replay without prefix
-// sharing does not use. But a broken hash_ids means a broken file. Whether ids form chains is tb_trace_chained()'s question. Other
-// keys are ignored.
+// sharing does not use. But a broken hash_ids means a broken file, and ids that blocks of no size explain are broken. Whether ids
+// form chains is tb_trace_chained()'s question. Other keys are ignored.
+//
+// An id is 64 bits that mean nothing but themselves, written with a sign or without: -1 and 2^64 - 1 are one id.
 
 // A whole number between 0 and max, which must be there.
 static int read_number(struct parse *parse, const json_t *request, const char *key, uint64_t max, uint64_t *out)
@@ -270,6 +273,79 @@ static int read_number(struct parse *parse, const json_t *request, const char *k
         return complain(parse, "%s %" JSON_INTEGER_FORMAT " is too large", key, number);
     *out = (uint64_t)number;
     return 0;
+}
+
+// The token of a JSON text that begins here: a string, a number, or a single character.
+static size_t token_bytes(const char *at, const char *end)
+{
+    const char *next = at + 1;
+    if (*at == '"') {
+        while (next < end && *next != '"')
+            next += *next == '\\' && next + 1 < end ? 2 : 1;
+        return (size_t)(next - at) + (next < end);
+    }
+    if (isdigit((unsigned char)*at) || *at == '-')
+        while (next < end && (isdigit((unsigned char)*next) || strchr("+-.eE", *next)))
+            next++;
+    return (size_t)(next - at);
+}
+
+// Writes a token of hash_ids to `out`: a number from 2^63 to 2^64 - 1 as the negative one of the same bits, anything else as it is.
+// Returns the bytes, which may be one more.
+static size_t put_id(struct parse *parse, const char *at, size_t bytes, char *out)
+{
+    enum { DIGITS_MAX = 20 };
+    uint64_t value = 0;
+    bool wide = bytes <= DIGITS_MAX && *at != '0';
+    for (size_t i = 0; i < bytes && wide; i++)
+        wide = isdigit((unsigned char)at[i]) && !__builtin_mul_overflow(value, 10, &value) &&
+               !__builtin_add_overflow(value, (uint64_t)(at[i] - '0'), &value);
+    if (!wide || value <= INT64_MAX) {
+        memcpy(out, at, bytes);
+        return bytes;
+    }
+    parse->trace->ids_above_2_63 = true;
+    return (size_t)sprintf(out, "%" PRIi64, (int64_t)value);
+}
+
+#define WIDE_DIGITS 19u // of 2^63, the first one that jansson does not read
+
+// Is there a number so long that jansson may not read it?
+static bool has_wide(struct text line)
+{
+    size_t digits = 0;
+    for (size_t i = 0; i < line.bytes && digits < WIDE_DIGITS; i++)
+        digits = isdigit((unsigned char)line.at[i]) ? digits + 1 : 0;
+    return digits == WIDE_DIGITS;
+}
+
+// The present line with its ids as jansson reads them: only in the array hash_ids of the outermost object. malloc'd; NULL: -ENOMEM.
+static char *with_signed_ids(struct parse *parse, size_t *bytes)
+{
+    static const char key[] = "\"hash_ids\"";
+    const char *at = parse->line.at, *end = at + parse->line.bytes;
+    char *out = malloc(parse->line.bytes + parse->line.bytes / WIDE_DIGITS + 8);
+    bool named = false, inside = false; // behind the key, and in its array
+    unsigned depth = 0;
+    *bytes = 0;
+    for (size_t length; out && at < end; at += length) {
+        length = token_bytes(at, end);
+        if (*at == '[' || *at == '{') {
+            depth++;
+            inside = *at == '[' && named && depth == 2;
+        } else if (*at == ']' || *at == '}') {
+            depth -= depth > 0;
+            inside = false;
+        }
+        named = (depth == 1 && length == strlen(key) && memcmp(at, key, length) == 0) || (named && strchr(": \t", *at));
+        if (inside) {
+            *bytes += put_id(parse, at, length, out + *bytes);
+        } else {
+            memcpy(out + *bytes, at, length);
+            *bytes += length;
+        }
+    }
+    return out;
 }
 
 static int room_for_ids(struct parse *parse, size_t count)
@@ -309,6 +385,34 @@ static int read_hash_ids(struct parse *parse, const json_t *request, uint32_t *c
     return 0;
 }
 
+// Narrows the sizes of a block that fit all requests so far by one of so many tokens and ids.
+static int narrow_id_tokens(struct parse *parse, uint32_t tokens, uint32_t count)
+{
+    struct tb_trace *trace = parse->trace;
+    if (count == 0)
+        return 0;
+    if (count > tokens)
+        return complain(parse, "%u hash_ids for a prompt of %u tokens: an id stands for at least one", count, tokens);
+    uint32_t least = tokens / count + (tokens % count != 0), most = count > 1 ? (tokens - 1) / (count - 1) : UINT32_MAX;
+    if (least > most)
+        return complain(parse, "no size of an id gives %u hash_ids for a prompt of %u tokens", count, tokens);
+    if (least > trace->id_tokens_most)
+        return complain(parse, "%u hash_ids for %u tokens: an id has at least %u, and by line %u at most %u", count, tokens, least,
+                        trace->id_tokens_most_line, trace->id_tokens_most);
+    if (most < trace->id_tokens_least)
+        return complain(parse, "%u hash_ids for %u tokens: an id has at most %u, and by line %u at least %u", count, tokens, most,
+                        trace->id_tokens_least_line, trace->id_tokens_least);
+    if (least > trace->id_tokens_least) {
+        trace->id_tokens_least = least;
+        trace->id_tokens_least_line = parse->line_number;
+    }
+    if (most < trace->id_tokens_most) {
+        trace->id_tokens_most = most;
+        trace->id_tokens_most_line = parse->line_number;
+    }
+    return 0;
+}
+
 static int read_request(struct parse *parse, const json_t *request)
 {
     uint64_t time_ms = 0, prompt_tokens = 0, output_tokens = 0;
@@ -323,6 +427,8 @@ static int read_request(struct parse *parse, const json_t *request)
     if (!error)
         error = read_hash_ids(parse, request, &ids_count);
     if (!error)
+        error = narrow_id_tokens(parse, (uint32_t)prompt_tokens, ids_count);
+    if (!error)
         error = add_record(parse, time_ms * NS_PER_MS, (uint32_t)prompt_tokens, (uint32_t)output_tokens);
     if (error)
         return error;
@@ -335,11 +441,14 @@ static int read_request(struct parse *parse, const json_t *request)
 static int read_object(struct parse *parse)
 {
     json_error_t json_error;
-    char quoted[QUOTE_BYTES];
-    if (parse->line.bytes == 0)
+    char quoted[QUOTE_BYTES], *copy = NULL;
+    size_t bytes = parse->line.bytes;
+    if (bytes == 0)
         return complain(parse, "the line is empty");
-
-    json_t *request = json_loadb(parse->line.at, parse->line.bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &json_error);
+    if (has_wide(parse->line) && !(copy = with_signed_ids(parse, &bytes)))
+        return -ENOMEM;
+    json_t *request = json_loadb(copy ? copy : parse->line.at, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &json_error);
+    free(copy);
     // When memory runs out jansson says so, or says nothing at all.
     if (!request && (json_error.text[0] == '\0' || json_error_code(&json_error) == json_error_out_of_memory))
         return -ENOMEM;
@@ -394,13 +503,28 @@ static int parse_format(struct parse *parse)
     return csv ? parse_azure(parse) : parse_mooncake(parse);
 }
 
+// The only size that fits, or else the power of two; 0: there are no ids, or no such size.
+static uint32_t id_tokens_of(const struct tb_trace *trace)
+{
+    uint64_t power = 1;
+    if (trace->ids_count == 0 || trace->id_tokens_least == trace->id_tokens_most)
+        return trace->ids_count ? trace->id_tokens_least : 0;
+    while (power < trace->id_tokens_least)
+        power *= 2;
+    return power <= trace->id_tokens_most ? (uint32_t)power : 0;
+}
+
 static int parse_all(struct parse *parse)
 {
     if (parse->rest.bytes == 0)
         return complain(parse, "is empty");
+    parse->trace->id_tokens_least = 1;
+    parse->trace->id_tokens_most = UINT32_MAX;
     int error = refuse_nul(parse);
     if (!error)
         error = parse_format(parse);
+    if (!error)
+        parse->trace->id_tokens = id_tokens_of(parse->trace);
     if (!error && parse->trace->count == 0) {
         parse->line_number = 0;
         error = complain(parse, "has a header but no requests");
@@ -434,6 +558,42 @@ int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_t
     why->text[0] = '\0';
     *out = parse.trace;
     return 0;
+}
+
+int tb_trace_settle_ids(struct tb_trace *trace, uint32_t id_tokens, struct tb_why *why)
+{
+    uint32_t least = trace->id_tokens_least, most = trace->id_tokens_most;
+    why->text[0] = '\0';
+    if (id_tokens == 0 && (trace->id_tokens || trace->ids_count == 0))
+        return 0;
+    if (id_tokens == 0)
+        tb_why_set(why, trace->path, 0, "an id may stand for %u to %u tokens, none of them a power of two: say which (--id-tokens)",
+                   least, most);
+    else if (trace->ids_count == 0)
+        tb_why_set(why, trace->path, 0, "no request has hash_ids, so none stands for %u tokens (--id-tokens)", id_tokens);
+    else if (id_tokens < least)
+        tb_why_set(why, trace->path, trace->id_tokens_least_line, "by these hash_ids an id stands for at least %u tokens, not %u "
+                   "(--id-tokens)", least, id_tokens);
+    else if (id_tokens > most)
+        tb_why_set(why, trace->path, trace->id_tokens_most_line, "by these hash_ids an id stands for at most %u tokens, not %u "
+                   "(--id-tokens)", most, id_tokens);
+    else
+        trace->id_tokens = id_tokens;
+    return why->text[0] ? -EINVAL : 0;
+}
+
+size_t tb_trace_left_out(const struct tb_trace *trace, size_t requests, char *out, size_t bytes)
+{
+    size_t count = requests && requests < trace->count ? requests : trace->count, prompts = 0, outputs = 0;
+    for (size_t i = 0; i < count; i++) {
+        prompts += trace->requests[i].prompt_tokens == 0;
+        outputs += trace->requests[i].output_tokens == 0;
+    }
+    out[0] = '\0';
+    if (prompts + outputs)
+        snprintf(out, bytes, "%zu request%s left out: %zu without a prompt, %zu without an output", prompts + outputs,
+                 prompts + outputs == 1 ? " is" : "s are", prompts, outputs);
+    return count - prompts - outputs;
 }
 
 void tb_trace_close(struct tb_trace *trace)

@@ -8,8 +8,10 @@
 #ifndef TB_TRACE_H
 #define TB_TRACE_H
 
-#include "testbed/workload/why.h"
+#include <stdbool.h>
+
 #include "testbed/workload/schedule.h"
+#include "testbed/workload/why.h"
 
 struct tb_trace_request {
     uint64_t arrival_ns;        // since the first request of the file; never decreasing
@@ -27,6 +29,10 @@ struct tb_trace {
     struct tb_trace_request *requests;
     size_t ids_count;
     uint64_t *ids;              // hash_ids of all requests: an id stands for a block of the prompt and all that is before it
+    uint32_t id_tokens_least, id_tokens_most; // the sizes of such a block that fit every request with ids; UINT32_MAX: any above
+    uint32_t id_tokens_least_line, id_tokens_most_line; // the first requests that say so; 0: none does
+    uint32_t id_tokens;         // the one to use; 0: there are no ids, or tb_trace_settle_ids() must be told
+    bool ids_above_2_63;        // for messages: ids of the file are written without a sign
 };
 
 // 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
@@ -35,6 +41,26 @@ int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
 // The same from memory; `path` is only for messages. The fuzzer calls it.
 int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
 void tb_trace_close(struct tb_trace *trace);
+
+// How many tokens does an id stand for? A prompt of n tokens has ceil(n / size) ids, the last one for the rest, so each request with
+// ids allows an interval of sizes. A trace whose intervals have none in common is not read. Of several in common id_tokens is the
+// power of two. There is at most one as soon as a prompt has two ids: then the largest size is less than twice the smallest. If
+// none has, every size that fits means the same, an id for a whole prompt, and the smallest power of two is as good as any.
+//
+// Settles what that leaves open: `id_tokens` is what the user says (--id-tokens), 0 if he says nothing. 0; -EINVAL with the reason
+// in why: it does not fit, or is said of a trace without ids, or nothing is said and several sizes fit, none of them a power of two.
+int tb_trace_settle_ids(struct tb_trace *trace, uint32_t id_tokens, struct tb_why *why);
+
+// What serve and replay leave out of the first `requests` (0: of all): those without a prompt or without an output, in which there
+// is nothing to decode or nothing to keep. "2 requests are left out: 1 without a prompt, 1 without an output"; "": none. Returns
+// how many are not left out.
+#define TB_LEFT_OUT 96 // bytes that are enough
+size_t tb_trace_left_out(const struct tb_trace *trace, size_t requests, char *out, size_t bytes);
+
+static inline bool tb_trace_whole(const struct tb_trace_request *request)
+{
+    return request->prompt_tokens > 0 && request->output_tokens > 0;
+}
 
 // For those who ask for prefixes: does every id have one parent, which is the id before it in every request that has it, or none
 // if it is the first? Then equal ids are equal prefixes. 0; -EINVAL with the reason in why: an id has two parents (file and line
@@ -66,7 +92,10 @@ extern const struct tb_replay_config tb_replay_defaults;
 // Only what is taken is in its blocks. The pool has room for as many tokens as the model's; if larger blocks have a higher peak, a
 // quarter more than that.
 //
-// -ENOSPC: a request needs more blocks than the pool has (why names file and line); -EINVAL: the config is out of range.
+// Requests without a prompt or without an output are left out (tb_trace_left_out()).
+//
+// -ENOSPC: a request needs more blocks than the pool has (why names file and line); -EINVAL: the config is out of range, or no
+// request is left.
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
                        struct tb_why *why);
 

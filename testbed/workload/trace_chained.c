@@ -20,19 +20,26 @@ struct above {
     uint8_t kind;
 };
 
+// As the file has it, with a sign or without.
+static const char *id_text(const struct tb_trace *trace, uint64_t id, char out[24])
+{
+    snprintf(out, 24, trace->ids_above_2_63 ? "%" PRIu64 : "%" PRIi64, id);
+    return out;
+}
+
 // `why` about an id that has another parent than before.
 static int two_parents(const struct tb_trace *trace, uint32_t line, uint64_t id, struct above before, struct above now,
                        struct tb_why *why)
 {
-    char text[2][48];
+    char text[2][48], number[24];
     const struct above *above[2] = {&now, &before};
     for (int i = 0; i < 2; i++) {
         if (above[i]->kind == BELOW)
-            snprintf(text[i], sizeof text[i], "follows %" PRIi64, (int64_t)above[i]->parent);
+            snprintf(text[i], sizeof text[i], "follows %s", id_text(trace, above[i]->parent, number));
         else
             snprintf(text[i], sizeof text[i], "is the first");
     }
-    tb_why_set(why, trace->path, line, "hash_ids: %" PRIi64 " %s, and before that it %s: the ids are no chains", (int64_t)id,
+    tb_why_set(why, trace->path, line, "hash_ids: %s %s, and before that it %s: the ids are no chains", id_text(trace, id, number),
                text[0], text[1]);
     return -EINVAL;
 }

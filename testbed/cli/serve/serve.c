@@ -47,7 +47,8 @@ enum {
     KEY_BATCHERS,
     KEY_RESIDENCY,
     KEY_PAGES,
-    KEY_HERE
+    KEY_HERE,
+    KEY_ID_TOKENS
 };
 
 // Blocks of the cache, where none are said: from far too few to more than most traces use.
@@ -59,6 +60,7 @@ struct arguments {
     struct tb_cell cell;        // of the argument, if that is one
     char name[256];             // of the scenario, or a path
     const char *pool;           // tokens, or bytes of the shape
+    uint64_t id_tokens;         // that an id of the trace stands for; 0: as the trace has it
     bool traps;
     bool cell_given;            // the argument is one
     const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
@@ -97,6 +99,7 @@ static const struct argp_option option_table[] = {
      1},
     {"random", KEY_RANDOM, NULL, 0, "No scheduler: requests come and go at random, to see how that scatters what is free", 1},
     {"requests", KEY_REQUESTS, "N", 0, "Only the first N", 1},
+    {"id-tokens", KEY_ID_TOKENS, "N", 0, "Tokens that an id of the trace stands for, where its prompts do not tell (below)", 1},
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
     {"retention", KEY_RETENTION, "POLICY", 0, "What paged-shared keeps of prompts that nobody uses (chain); policies: below", 1},
@@ -261,6 +264,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_FILE_US: return kept(state, arguments, "file-us", "file", argument, "us");
     case KEY_TOKEN_US: return kept(state, arguments, "token-us", "token", argument, "us");
     case KEY_ALIKE: return kept(state, arguments, "alike", "alike", "", "");
+    case KEY_ID_TOKENS:
+        return tb_cli_u64(argument, 1, UINT32_MAX, &arguments->id_tokens)
+                   ? 0
+                   : tb_cli_bad(state, "--id-tokens: '%s' is not a number of tokens", argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
         return locus_evict_find(argument)
@@ -287,6 +294,9 @@ static const char documentation[] =
     "same on every host. `load` is the rate of arrivals, over what the pool can finish when somebody always waits "
     "(paged-full, blocks of 16 tokens). Each token's place is written and checked. The nanoseconds of a call are real: the "
     "calls that were made are executed again, timed.\n\n"
+    "An id of a prompt (hash_ids) stands for a block of it. How many tokens that is, follows from the prompts' tokens and counts of "
+    "ids: the one size that fits all requests, or of several the power of two, or --id-tokens. If none fits all, the trace is "
+    "refused. Requests without a prompt or an output are left out.\n\n"
     "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
     "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
     "the cache. Tokens a second: those decoded, over the virtual time from the first arrival to the last finish. Where all wait "
@@ -569,7 +579,8 @@ static int scenario_serve(struct arguments *arguments)
 {
     struct tb_scenario *scenario = NULL;
     struct tb_why why = {""};
-    int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, &scenario, &why);
+    uint32_t id_tokens = (uint32_t)arguments->id_tokens;
+    int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, id_tokens, &scenario, &why);
     if (error)
         return failed(error, &why);
     bool strategies = arguments->view == TB_TOUCH_SERVE;

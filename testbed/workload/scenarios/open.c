@@ -12,8 +12,6 @@
 
 #include "testbed/workload/known_trace.h"
 
-#define TRACE_ID_TOKENS 512u // of Mooncake's traces
-
 extern const struct tb_scenario_kind *const __start_tb_scenarios[] __attribute__((weak));
 extern const struct tb_scenario_kind *const __stop_tb_scenarios[] __attribute__((weak));
 
@@ -43,10 +41,25 @@ const struct tb_scenario_kind *tb_scenario_find(const char *name)
     return tb_scenario_at(i);
 }
 
-static int make(const struct tb_scenario_kind *kind, size_t requests, struct tb_scenario **out)
+// Those of a made scenario have the size that it has.
+static int refuse_id_tokens(const char *name, const struct tb_scenario *scenario, uint32_t id_tokens, struct tb_why *why)
+{
+    if (id_tokens == 0 || id_tokens == scenario->id_tokens)
+        return 0;
+    if (scenario->id_tokens)
+        tb_why_set(why, name, 0, "an id stands for %u tokens, not %u (--id-tokens)", scenario->id_tokens, id_tokens);
+    else
+        tb_why_set(why, name, 0, "its prompts have no ids, so none stands for %u tokens (--id-tokens)", id_tokens);
+    return -EINVAL;
+}
+
+static int make(const struct tb_scenario_kind *kind, size_t requests, uint32_t id_tokens, struct tb_scenario **out,
+                struct tb_why *why)
 {
     struct tb_scenario *scenario = calloc(1, sizeof *scenario);
     int error = scenario ? kind->make(scenario) : -ENOMEM;
+    if (!error)
+        error = refuse_id_tokens(kind->name, scenario, id_tokens, why);
     if (!error && requests && requests < scenario->count)
         scenario->count = requests;
     if (!error)
@@ -58,13 +71,15 @@ static int make(const struct tb_scenario_kind *kind, size_t requests, struct tb_
     return error;
 }
 
-static int open_trace(const char *path, size_t requests, struct tb_scenario **out, struct tb_why *why)
+static int open_trace(const char *path, size_t requests, uint32_t id_tokens, struct tb_scenario **out, struct tb_why *why)
 {
     struct tb_trace *trace = NULL;
     int error = tb_trace_load(path, &trace, why);
     if (error)
         return error;
-    error = trace->ids_count ? tb_trace_chained(trace, why) : 0;
+    error = tb_trace_settle_ids(trace, id_tokens, why);
+    if (!error && trace->ids_count)
+        error = tb_trace_chained(trace, why);
     if (!error)
         error = tb_scenario_of_trace(trace, requests, out);
     if (error == -EINVAL && !why->text[0])
@@ -73,20 +88,20 @@ static int open_trace(const char *path, size_t requests, struct tb_scenario **ou
     return error;
 }
 
-int tb_scenario_open(const char *name, size_t requests, struct tb_scenario **out, struct tb_why *why)
+int tb_scenario_open(const char *name, size_t requests, uint32_t id_tokens, struct tb_scenario **out, struct tb_why *why)
 {
     char path[4096] = "";
     int error = -ENOENT;
     why->text[0] = '\0';
     if (tb_scenario_find(name))
-        error = make(tb_scenario_find(name), requests, out);
+        error = make(tb_scenario_find(name), requests, id_tokens, out, why);
     if (error == -ENOENT && tb_known_trace(name)) {
         if (tb_known_trace_missing(name, why->text, sizeof why->text))
             return -ENOENT;
         error = tb_known_trace_path(name, path, sizeof path);
-        error = error ? error : open_trace(path, requests, out, why);
+        error = error ? error : open_trace(path, requests, id_tokens, out, why);
     } else if (error == -ENOENT) {
-        error = open_trace(name, requests, out, why);
+        error = open_trace(name, requests, id_tokens, out, why);
     }
     if (error)
         return error;
@@ -101,8 +116,12 @@ int tb_scenario_of_trace(const struct tb_trace *trace, size_t requests, struct t
     size_t count = requests && requests < trace->count ? requests : trace->count;
     struct tb_scenario *scenario = calloc(1, sizeof *scenario);
     int error = scenario ? 0 : -ENOMEM;
-    if (!error && trace->ids_count)
-        scenario->id_tokens = TRACE_ID_TOKENS;
+    if (!error) {
+        tb_trace_left_out(trace, requests, scenario->left_out, sizeof scenario->left_out);
+        scenario->id_tokens = trace->id_tokens;
+        scenario->id_tokens_least = trace->ids_count ? trace->id_tokens_least : 0;
+        scenario->id_tokens_most = trace->ids_count ? trace->id_tokens_most : 0;
+    }
     for (size_t i = 0; i < count && !error; i++) {
         const struct tb_trace_request *from = &trace->requests[i];
         const struct tb_request request = {
@@ -112,7 +131,7 @@ int tb_scenario_of_trace(const struct tb_trace *trace, size_t requests, struct t
             .line = from->line,
             .width = 1,
         };
-        if (from->prompt_tokens == 0 || from->output_tokens == 0)
+        if (!tb_trace_whole(from))
             continue;
         error = tb_scenario_add(scenario, &request);
         for (uint32_t id = 0; id < from->ids_count && !error; id++)

@@ -53,18 +53,18 @@ static void expect_stream(const struct tb_schedule *schedule, const char *expect
 // Four tokens a block, four blocks. 0 needs 2 blocks, 1 needs 3, 2 and 3 need one.
 //   tick 0   0 is admitted; 1 does not fit, and 2 must not overtake it. 0 decodes into its second block.
 //   tick 1   0 decodes its last token and leaves.
-//   tick 2   1 and 2 are admitted, 3 does not fit. 1 begins its second block. 2 has no output and leaves.
-//   tick 3   3 is admitted without a prompt, begins its only block and leaves.
+//   tick 2   1 and 2 are admitted, 3 does not fit. 1 begins its second block. 2 leaves.
+//   tick 3   3 is admitted and leaves.
 //   tick 4,5 1 decodes within its block: nothing to be seen in the stream.
 //   tick 6   1 begins its third block with its last token and leaves.
 Test(replay, small_trace_goes_tick_by_tick)
 {
-    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 0, 4, 0, 0}, {0, 0, 1, 5, 0, 0}};
+    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 1, 4, 0, 0}, {0, 1, 1, 5, 0, 0}};
     struct tb_schedule *schedule = replay(requests, 4, &small);
 
     expect_stream(schedule, "d t0:2 d r0 d t1:1 t2:1 t1:1 r2 d t3:1 r3 d t1:1 r1 d ");
     cr_expect_eq(schedule->ticks, 7);
-    cr_expect_eq(schedule->decoded_tokens, 8);
+    cr_expect_eq(schedule->decoded_tokens, 9);
     cr_expect_eq(schedule->blocks_per_lap, 7);
     cr_expect_eq(schedule->requests_per_lap, 4);
     cr_expect_eq(schedule->blocks_peak, 3);
@@ -78,22 +78,39 @@ Test(replay, small_trace_goes_tick_by_tick)
     free(schedule);
 }
 
+Test(replay, requests_without_a_prompt_or_an_output_are_left_out)
+{
+    struct tb_trace_request requests[] = {{0, 0, 3, 2, 0, 0}, {0, 5, 2, 3, 0, 0}, {0, 9, 0, 4, 0, 0}, {0, 1, 1, 5, 0, 0}};
+    const struct tb_trace trace = {.path = "t.csv", .count = 4, .requests = requests};
+    struct tb_schedule *schedule = replay(requests, 4, &small);
+    struct tb_replay_config first = small;
+    struct tb_why why;
+
+    expect_stream(schedule, "d t0:2 t1:1 r1 d r0 d ");
+    cr_expect_eq(schedule->requests_per_lap, 2);
+    cr_expect_eq(schedule->slots, 2);
+    free(schedule);
+    first.requests = 1;
+    cr_expect_eq(tb_schedule_replay(&trace, &first, &schedule, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "t.csv: no request has both a prompt and an output");
+}
+
 // The same trace in blocks of 2 tokens, 3 for the same positions: who is admitted when is the same, and each token is appended.
 Test(replay, decode_extends_all_that_are_alive_in_every_tick)
 {
-    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 0, 4, 0, 0}, {0, 0, 1, 5, 0, 0}};
+    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 1, 4, 0, 0}, {0, 1, 1, 5, 0, 0}};
     struct tb_replay_config config = small;
     config.block_tokens = 2;
     config.blocks_per_group = 3;
     struct tb_schedule *schedule = replay(requests, 4, &config);
 
-    expect_stream(schedule, "d t0:9 e0:6 s d t0:3 e0:1 s r0 d t1:6 t2:3 t1:3 e1:5 e2:1 s r2 d e1:1 t3:3 e3:1 s r3 d "
+    expect_stream(schedule, "d t0:9 e0:6 s d t0:3 e0:1 s r0 d t1:6 t2:3 t1:3 e1:5 e2:2 s r2 d t3:3 e1:1 e3:2 s r3 d "
                             "t1:3 e1:1 s d e1:1 s d t1:3 e1:1 s r1 d ");
     cr_expect_eq(schedule->ticks, 7);
     cr_expect_eq(schedule->steps_per_lap, 7);
-    cr_expect_eq(schedule->decoded_tokens, 8);
-    cr_expect_eq(schedule->tokens_per_lap, 18); // 8 decoded, 10 of prompts
-    cr_expect_eq(schedule->attended_per_lap, 6 + 7 + (5 + 1) + (6 + 1) + 7 + 8 + 9);
+    cr_expect_eq(schedule->decoded_tokens, 9);
+    cr_expect_eq(schedule->tokens_per_lap, 20); // 9 decoded, 11 of prompts
+    cr_expect_eq(schedule->attended_per_lap, 6 + 7 + (5 + 2) + (6 + 2) + 7 + 8 + 9);
     cr_expect_eq(schedule->tokens_peak, 9);
     cr_expect_eq(schedule->tokens_live_peak, 9);
     cr_expect_eq(schedule->blocks_peak, 15);

@@ -26,12 +26,14 @@ static inline void trace_fuzz_replay(const struct tb_trace *trace)
     struct tb_schedule *schedule = NULL;
     struct tb_why why;
     uint64_t blocks = 0;
+    char left_out[TB_LEFT_OUT];
     int error = tb_schedule_replay(trace, &config, &schedule, &why);
 
-    trace_fuzz_hold(error == 0 || error == -ENOSPC);
+    trace_fuzz_hold(error == 0 || error == -ENOSPC || (error == -EINVAL && tb_trace_left_out(trace, 0, left_out, TB_LEFT_OUT) == 0));
     trace_fuzz_hold((error == 0) == (schedule != NULL) && (error == 0) == (why.text[0] == '\0'));
     for (size_t i = 0; i < trace->count; i++)
-        blocks += ((uint64_t)trace->requests[i].prompt_tokens + trace->requests[i].output_tokens + 6) / 7;
+        if (tb_trace_whole(&trace->requests[i]))
+            blocks += ((uint64_t)trace->requests[i].prompt_tokens + trace->requests[i].output_tokens + 6) / 7;
     trace_fuzz_hold(!schedule || schedule->blocks_per_lap == blocks);
     free(schedule);
 }
@@ -54,8 +56,11 @@ static inline void trace_fuzz_ids(const struct tb_trace *trace)
     size_t ids = 0;
 
     for (size_t i = 0; i < trace->count; i++) {
+        uint64_t tokens = trace->requests[i].prompt_tokens, count = trace->requests[i].ids_count;
         trace_fuzz_hold(trace->requests[i].ids == ids);
-        ids += trace->requests[i].ids_count;
+        trace_fuzz_hold(!count || (tokens + trace->id_tokens_least - 1) / trace->id_tokens_least == count);
+        trace_fuzz_hold(!count || (tokens + trace->id_tokens_most - 1) / trace->id_tokens_most == count);
+        ids += count;
     }
     trace_fuzz_hold(ids == trace->ids_count);
 

@@ -110,12 +110,32 @@ static void expect_ids(const struct tb_trace *trace, size_t i, uint32_t count, c
         cr_expect_eq(trace->ids[trace->requests[i].ids + k], ids[k], "request %zu, id %u", i, k);
 }
 
-#define CHAIN(ids) "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[" ids "]}\n"
+struct broken {
+    const char *text, *why;
+};
+
+static void expect_broken(const struct broken broken[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tb_trace *trace = (struct tb_trace *)1;
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_parse("t", broken[i].text, strlen(broken[i].text), &trace, &why), -EINVAL, "%s", broken[i].why);
+        cr_expect_null(trace);
+        cr_expect_str_eq(why.text, broken[i].why);
+    }
+}
+
+#define PROMPT(tokens, ids) "{\"timestamp\":0,\"input_length\":" tokens ",\"output_length\":1,\"hash_ids\":[" ids "]}\n"
+#define CHAIN1(ids) PROMPT("1", ids)
+#define CHAIN2(ids) PROMPT("2", ids)
+#define CHAIN3(ids) PROMPT("3", ids)
+#define CHAIN4(ids) PROMPT("4", ids)
 
 Test(trace, hash_ids_are_kept_in_order)
 {
     struct tb_trace *trace = parse_good(
-        CHAIN("5,3,9") CHAIN("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN("5,3,-1,9223372036854775807"));
+        CHAIN3("5,3,9") CHAIN1("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN4("5,3,-1,9223372036854775807"));
     struct tb_why why;
 
     expect_ids(trace, 0, 3, (uint64_t[]){5, 3, 9});
@@ -134,13 +154,16 @@ Test(trace, ids_that_are_no_chains_are_explained_to_those_who_ask)
     static const struct {
         const char *text, *why;
     } traces[] = {
-        {CHAIN("9,4,7") CHAIN("9,1") CHAIN("2,4"), "t:3: hash_ids: 4 follows 2, and before that it follows 9: the ids are no "
+        {CHAIN3("9,4,7") CHAIN2("9,1") CHAIN2("2,4"), "t:3: hash_ids: 4 follows 2, and before that it follows 9: the ids are no "
                                                    "chains"},
-        {CHAIN("1,2") CHAIN("2"), "t:2: hash_ids: 2 is the first, and before that it follows 1: the ids are no chains"},
-        {CHAIN("1") CHAIN("2") CHAIN("2,1"), "t:3: hash_ids: 1 follows 2, and before that it is the first: the ids are no "
+        {CHAIN2("1,2") CHAIN1("2"), "t:2: hash_ids: 2 is the first, and before that it follows 1: the ids are no chains"},
+        {CHAIN1("1") CHAIN1("2") CHAIN2("2,1"), "t:3: hash_ids: 1 follows 2, and before that it is the first: the ids are no "
                                              "chains"},
-        {CHAIN("0,0"), "t:1: hash_ids: 0 follows 0, and before that it is the first: the ids are no chains"},
-        {CHAIN(""), "t: no request has hash_ids"},
+        {CHAIN2("18446744073709551615,18446744073709551615"), "t:1: hash_ids: 18446744073709551615 follows 18446744073709551615, "
+                                                               "and before that it is the first: the ids are no chains"},
+        {CHAIN2("-1,-1"), "t:1: hash_ids: -1 follows -1, and before that it is the first: the ids are no chains"},
+        {CHAIN2("0,0"), "t:1: hash_ids: 0 follows 0, and before that it is the first: the ids are no chains"},
+        {CHAIN1(""), "t: no request has hash_ids"},
         {HEADER GOOD, "t: no request has hash_ids"},
     };
 
@@ -152,6 +175,131 @@ Test(trace, ids_that_are_no_chains_are_explained_to_those_who_ask)
         cr_expect_str_eq(why.text, traces[i].why);
         tb_trace_close(trace);
     }
+}
+
+Test(trace, ids_are_64_bits_with_a_sign_or_without)
+{
+    struct tb_trace *trace = parse_good("{\"hash_ids\":[0,18446744073709551615, 9223372036854775808,9223372036854775807 ,"
+                                        "-9223372036854775808],\"a\":{\"hash_ids\":[1e30,\"\\\"[\"]},\"timestamp\":0,"
+                                        "\"input_length\":5,\"output_length\":1}\n" PROMPT("2", "10000000000000000000,-1"));
+    static const char *const too_big[] = {
+        PROMPT("1", "18446744073709551616"),
+        PROMPT("1", "-9223372036854775809"),
+        PROMPT("1", "018446744073709551615"),
+        PROMPT("1", "99999999999999999999"),
+        "{\"more\":18446744073709551615,\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1]}",
+        "{\"more\":{\"hash_ids\":[18446744073709551615]},\"timestamp\":0,\"input_length\":1,\"output_length\":1}",
+        "{\"timestamp\":18446744073709551615,\"input_length\":1,\"output_length\":1,\"hash_ids\":[18446744073709551615]}",
+    };
+
+    expect_ids(trace, 0, 5, (uint64_t[]){0, UINT64_MAX, UINT64_C(1) << 63, INT64_MAX, UINT64_C(1) << 63});
+    expect_ids(trace, 1, 2, (uint64_t[]){UINT64_C(10000000000000000000), UINT64_MAX});
+    tb_trace_close(trace);
+    for (size_t i = 0; i < sizeof(too_big) / sizeof(too_big[0]); i++) {
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_parse("t", too_big[i], strlen(too_big[i]), &trace, &why), -EINVAL, "%s", too_big[i]);
+        cr_expect(strstr(why.text, "t:1: not valid JSON at column "), "%s", why.text);
+    }
+}
+
+Test(trace, a_string_is_no_id_however_long)
+{
+    static const char text[] = PROMPT("1", "\"18446744073709551615\"");
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_expect_eq(tb_trace_parse("t", text, strlen(text), &trace, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "t:1: hash_ids: element 1 is not a whole number");
+}
+
+Test(trace, the_size_of_an_id_is_what_fits_every_request)
+{
+    static const struct {
+        const char *text;
+        uint32_t least, most, taken;
+    } traces[] = {
+        {PROMPT("320", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20"), 16, 16, 16},
+        {PROMPT("1200", "1,2,3") PROMPT("513", "1,9") PROMPT("512", "1"), 512, 512, 512},
+        {PROMPT("1200", "1,2,3"), 400, 599, 512},
+        {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 12, 13, 0}, // no power of two
+        {PROMPT("512", "1") PROMPT("9", "1"), 512, UINT32_MAX, 512}, // any above: an id is a whole prompt
+        {PROMPT("513", "1"), 513, UINT32_MAX, 1024},
+        {PROMPT("4294967295", "1"), UINT32_MAX, UINT32_MAX, UINT32_MAX},
+        {PROMPT("2147483649", "1"), 2147483649, UINT32_MAX, 0},
+        {PROMPT("3", "1,2,3"), 1, 1, 1},
+        {PROMPT("100", "") PROMPT("1200", "1,2,3") PROMPT("7", ""), 400, 599, 512}, // none say nothing
+    };
+
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        struct tb_trace *trace = parse_good(traces[i].text);
+
+        cr_expect_eq(trace->id_tokens_least, traces[i].least, "%zu: %u", i, trace->id_tokens_least);
+        cr_expect_eq(trace->id_tokens_most, traces[i].most, "%zu: %u", i, trace->id_tokens_most);
+        cr_expect_eq(trace->id_tokens, traces[i].taken, "%zu: %u", i, trace->id_tokens);
+        tb_trace_close(trace);
+    }
+}
+
+Test(trace, ids_of_no_size_are_explained)
+{
+    static const struct broken broken[] = {
+        {PROMPT("1", "1") PROMPT("3", "1,2,3,4"), "t:2: 4 hash_ids for a prompt of 3 tokens: an id stands for at least one"},
+        {PROMPT("0", "1"), "t:1: 1 hash_ids for a prompt of 0 tokens: an id stands for at least one"},
+        {PROMPT("10", "1,2,3,4,5,6,7"), "t:1: no size of an id gives 7 hash_ids for a prompt of 10 tokens"},
+        {PROMPT("1200", "1,2,3") PROMPT("600", "4"), "t:2: 1 hash_ids for 600 tokens: an id has at least 600, and by line 1 at most "
+                                                     "599"},
+        {PROMPT("5", "7") PROMPT("512", "4") PROMPT("320", "1,2"), "t:3: 2 hash_ids for 320 tokens: an id has at most 319, and by "
+                                                                   "line 2 at least 512"},
+    };
+
+    expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
+}
+
+Test(trace, what_the_prompts_leave_open_the_user_settles)
+{
+    static const struct {
+        const char *text;
+        uint32_t said, taken;
+        const char *why;
+    } cases[] = {
+        {PROMPT("1200", "1,2,3"), 0, 512, ""},
+        {PROMPT("1200", "1,2,3"), 400, 400, ""},
+        {PROMPT("1200", "1,2,3"), 599, 599, ""},
+        {CHAIN1("9") PROMPT("1200", "1,2,3"), 399, 512, "t:2: by these hash_ids an id stands for at least 400 tokens, not 399 "
+                                                        "(--id-tokens)"},
+        {CHAIN1("9") PROMPT("1200", "1,2,3"), 600, 512, "t:2: by these hash_ids an id stands for at most 599 tokens, not 600 "
+                                                        "(--id-tokens)"},
+        {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 0, 0, "t: an id may stand for 12 to 13 tokens, none of them a power of two: "
+                                                          "say which (--id-tokens)"},
+        {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 13, 13, ""},
+        {CHAIN1(""), 0, 0, ""},
+        {CHAIN1(""), 16, 0, "t: no request has hash_ids, so none stands for 16 tokens (--id-tokens)"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tb_trace *trace = parse_good(cases[i].text);
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_settle_ids(trace, cases[i].said, &why), *cases[i].why ? -EINVAL : 0, "case %zu", i);
+        cr_expect_str_eq(why.text, cases[i].why);
+        cr_expect_eq(trace->id_tokens, cases[i].taken, "case %zu: %u", i, trace->id_tokens);
+        tb_trace_close(trace);
+    }
+}
+
+Test(trace, what_is_left_out_is_said_and_counted)
+{
+    struct tb_trace *trace = parse_good(HEADER GOOD "2023-11-16 18:15:47,0,5\n2023-11-16 18:15:47,5,0\n2023-11-16 18:15:48,0,1\n");
+    char text[TB_LEFT_OUT];
+
+    cr_expect_eq(tb_trace_left_out(trace, 0, text, sizeof(text)), 1);
+    cr_expect_str_eq(text, "3 requests are left out: 2 without a prompt, 1 without an output");
+    cr_expect_eq(tb_trace_left_out(trace, 2, text, sizeof(text)), 1);
+    cr_expect_str_eq(text, "1 request is left out: 1 without a prompt, 0 without an output");
+    cr_expect_eq(tb_trace_left_out(trace, 1, text, sizeof(text)), 1);
+    cr_expect_str_empty(text);
+    tb_trace_close(trace);
 }
 
 Test(trace, crlf_and_a_missing_last_newline_are_accepted)
@@ -168,22 +316,6 @@ Test(trace, crlf_and_a_missing_last_newline_are_accepted)
     expect_record(json, 1, 0, 3, 4, 2);
     tb_trace_close(csv);
     tb_trace_close(json);
-}
-
-struct broken {
-    const char *text, *why;
-};
-
-static void expect_broken(const struct broken broken[], size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct tb_trace *trace = (struct tb_trace *)1;
-        struct tb_why why;
-
-        cr_expect_eq(tb_trace_parse("t", broken[i].text, strlen(broken[i].text), &trace, &why), -EINVAL, "%s", broken[i].why);
-        cr_expect_null(trace);
-        cr_expect_str_eq(why.text, broken[i].why);
-    }
 }
 
 #define TIME_BAD(text) "t:2: TIMESTAMP \"" text "\" is not a time like 2023-11-16 18:15:46.6805900"
