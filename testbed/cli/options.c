@@ -287,13 +287,15 @@ static void headline_make(const struct tb_trace *trace, const struct tb_replay_c
                           char *out, size_t bytes)
 {
     const char *name = strrchr(trace->path, '/');
+    char left_out[TB_LEFT_OUT];
+    tb_trace_left_out(trace, replay->requests, left_out, sizeof left_out);
     snprintf(out, bytes,
-             "%.40s (%s): %llu requests, %llu blocks of %u tokens, pool %u blocks\n"
+             "%.40s (%s): %llu requests, %llu blocks of %u tokens, pool %u blocks%s%s\n"
              "%llu ticks, %llu tokens decoded, at most %llu live, peak %u blocks\n"
              "%llu requests waited for blocks, the longest %.1f s (virtual)\n",
              name ? name + 1 : trace->path, trace->format, (unsigned long long)schedule->requests_per_lap,
-             (unsigned long long)schedule->blocks_per_lap, replay->tokens_per_block, schedule->pool_blocks,
-             (unsigned long long)schedule->ticks, (unsigned long long)schedule->decoded_tokens,
+             (unsigned long long)schedule->blocks_per_lap, replay->tokens_per_block, schedule->pool_blocks, *left_out ? "; " : "",
+             left_out, (unsigned long long)schedule->ticks, (unsigned long long)schedule->decoded_tokens,
              (unsigned long long)schedule->live_max, schedule->blocks_peak, (unsigned long long)schedule->requests_queued,
              (double)schedule->queue_ns_max / 1e9);
 }

@@ -219,12 +219,11 @@ void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *t
 void tb_doc_tell(struct tb_doc *doc, enum tb_said said, const char *key, const char *format, ...)
 {
     va_list arguments;
-    char *text = NULL;
     va_start(arguments, format);
-    bool composed = vasprintf(&text, format, arguments) >= 0;
+    char *text = tb_compose(format, arguments);
     va_end(arguments);
-    doc->failed |= !composed;
-    struct tb_block *block = composed ? block_add(doc, said == TB_SAID_ANSWER ? TB_BLOCK_ANSWER : TB_BLOCK_SAY, key, text) : NULL;
+    doc->failed |= !text;
+    struct tb_block *block = text ? block_add(doc, said == TB_SAID_ANSWER ? TB_BLOCK_ANSWER : TB_BLOCK_SAY, key, text) : NULL;
     if (block)
         block->whole = said == TB_SAID_LINE;
     free(text);
@@ -369,14 +368,14 @@ static void note_add(struct tb_doc *doc, struct tb_note **list, const char *text
 
 void tb_table_note(struct tb_table *table, const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
-    if (table && vasprintf(&text, format, arguments) >= 0)
+    char *text = table ? tb_compose(format, arguments) : NULL;
+    va_end(arguments);
+    if (text)
         note_add(table->doc, &table->notes, text, 0);
     else if (table)
         table->doc->failed = true;
-    va_end(arguments);
     free(text);
 }
 
@@ -519,7 +518,7 @@ static const char *digits(enum tb_unit_kind kind, struct tb_unit unit, double nu
         number = -number;
     }
     if (isinf(number))
-        snprintf(at, 8, "inf");
+        snprintf(at, 16, "unbounded");
     else if (kind == TB_AS_SHARE && number < 1 && number >= 0.9995)
         snprintf(at, 8, ">99.9"); // what is nearly all must not read as all
     else if (kind == TB_AS_RATIO && (number >= 0.01 || number == 0))

@@ -96,6 +96,7 @@ void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *t
 #define tb_doc_answer(doc, key, ...) tb_doc_tell(doc, TB_SAID_ANSWER, key, __VA_ARGS__)
 #define tb_doc_line(doc, key, ...) tb_doc_tell(doc, TB_SAID_LINE, key, __VA_ARGS__)
 enum tb_said { TB_SAID_PLAIN, TB_SAID_ANSWER, TB_SAID_LINE };
+// In sentences and notes a double that is not finite is "-": there is no such figure.
 void tb_doc_tell(struct tb_doc *doc, enum tb_said said, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text); // kept as it is, line by line

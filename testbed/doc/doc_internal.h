@@ -4,6 +4,7 @@
 #ifndef TB_DOC_INTERNAL_H
 #define TB_DOC_INTERNAL_H
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "testbed/base/words.h"
@@ -146,6 +147,9 @@ int tb_heat_of(const struct tb_table *table, const struct tb_value *value);
 // "1" to "6", the classes c1 .. of a curve's line, by turns; and the sign of a tone, "" for none.
 unsigned tb_line_class(size_t line);
 const char *tb_tone_sign(enum tb_tone tone);
+
+// compose.c: as vasprintf(), but a double that is not finite is "-", and NULL: there is no memory.
+char *tb_compose(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 // --- html.c: markup ------------------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,23 @@ static json_t *tiers_json(const struct tb_serving_plan *plan, const struct tb_sc
     return TB_JSON_OBJECT(members);
 }
 
+// Of a recorded trace with ids besides: how many tokens an id stands for, and between which sizes that could be. Takes over `json`.
+static json_t *with_ids(json_t *json, const struct tb_scenario *scenario)
+{
+    const struct tb_json_member members[] = {
+        {"id_tokens", tb_json_whole(scenario->id_tokens)},
+        {"id_tokens_least", tb_json_whole(scenario->id_tokens_least)},
+        {"id_tokens_most", tb_json_whole(scenario->id_tokens_most)},
+    };
+    json_t *ids = TB_JSON_OBJECT(members);
+    bool failed = !json || !ids || (scenario->id_tokens_least && json_object_update(json, ids));
+    json_decref(ids);
+    if (!failed)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
 static json_t *keep_json(const struct tb_schedule *schedule)
 {
     struct tb_scenario scenario;
@@ -55,7 +72,7 @@ static json_t *keep_json(const struct tb_schedule *schedule)
         json_decref(json);
         return NULL;
     }
-    return json;
+    return with_ids(json, &scenario);
 }
 
 static json_t *read_ps(const struct tb_clock *clock)
@@ -88,7 +105,7 @@ static json_t *plan_json(const struct tb_schedule *schedule)
         {"prompt_ns", tb_json_whole(plan->clock.prompt_ns)},
         {"prompt_tokens", tb_json_whole(plan->clock.prompt_tokens)},
     };
-    return TB_JSON_OBJECT(members);
+    return with_ids(TB_JSON_OBJECT(members), &scenario);
 }
 
 // Of `adapters` and `residency`.
@@ -155,7 +172,7 @@ static json_t *arena_json(const struct tb_cell *cell)
         {"seed", tb_json_whole(own->seed)},
     };
 #undef IF
-    return TB_JSON_OBJECT(members);
+    return with_ids(TB_JSON_OBJECT(members), &scenario);
 }
 
 static json_t *pins_json(const struct tb_cell *cell)

@@ -79,7 +79,10 @@ int account_step(struct server *server, uint64_t step_ns, bool waiting)
     add_usage(&server->all, server, &usage);
     if (waiting)
         add_usage(&server->waiting, server, &usage);
-    server->now_ns += step_ns;
+    if (__builtin_add_overflow(server->now_ns, step_ns, &server->now_ns)) {
+        tb_why_set(server->why, server->scenario->name, 0, "the clock passes 584 years: shorter steps (--step-us), or fewer tokens");
+        return -EOVERFLOW;
+    }
     out->steps++;
     out->swapped_tokens += server->swapped_tokens;
     out->end_ns = server->now_ns;

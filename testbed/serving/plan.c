@@ -22,6 +22,7 @@ const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .poo
 #define READ_PS_LEAST 0.001 // a femtosecond
 #define READ_PS_MOST 1e6 // 1 MB/s
 #define STEP_US_MOST 1e9 // a quarter of an hour
+#define CLOCK_NS_MOST 0x1p63
 
 struct flat {
     struct tb_serving_plan plan;
@@ -190,8 +191,19 @@ static int speedup_of(const struct tb_scenario *scenario, const char *name, stru
     }
     tb_serving_plan_config(plan, scenario, NULL, &config);
     int error = tb_serving_capacity(&config, &plan->capacity_per_s, why);
+    if (error == -ERANGE)
+        tb_why_set(why, name, 0,
+                   "no request is done while another one waits, so the pool's capacity is unknown and load%u has no meaning: more "
+                   "requests, another --pool, or --load all",
+                   plan->settings.load_percent);
+    if (error)
+        return error == -ERANGE ? -EINVAL : error;
     plan->speedup = plan->capacity_per_s * plan->settings.load_percent / 100 / rate_per_s(scenario);
-    return error;
+    if ((double)scenario->requests[scenario->count - 1].arrival_ns / plan->speedup < CLOCK_NS_MOST)
+        return 0;
+    tb_why_set(why, name, 0, "at load%u the last request arrives after more than 292 years: a larger load, or shorter steps",
+               plan->settings.load_percent);
+    return -EINVAL;
 }
 
 const struct tb_shape *tb_serving_shape(const struct tb_serving_settings *settings)

@@ -4,7 +4,7 @@
 // predictions. To add one, add a line here and fill it in (account.c).
 //
 // Times are virtual, but for call_ns. The means and scattered_max are over the steps in which requests waited, or over all steps
-// if none ever did.
+// if none ever did. call_ns is 0 where no call was made, since every request could never fit.
 #ifndef TB_SERVED_H
 #define TB_SERVED_H
 

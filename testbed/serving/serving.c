@@ -417,6 +417,8 @@ int tb_serving_capacity(const struct tb_serving_config *given, double *requests_
     config.tags = config.swap = false;
     config.calls = NULL;
     int error = tb_serve(&config, &served, why);
+    if (!error && (served.backlog_ns == 0 || served.backlog_requests == 0))
+        return -ERANGE;
     if (!error)
         *requests_per_s = (double)served.backlog_requests * 1e9 / (double)served.backlog_ns;
     return error;

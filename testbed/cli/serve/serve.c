@@ -498,6 +498,12 @@ static int keep_size(const struct arguments *arguments, const struct tb_scenario
     return TB_EXIT_USAGE;
 }
 
+// NULL: nothing.
+static const char *about_of(const struct tb_scenario *scenario)
+{
+    return scenario->left_out[0] ? scenario->left_out : NULL;
+}
+
 // A cell for each size of the cache.
 static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
 {
@@ -524,7 +530,7 @@ static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
                                     .laps = 1,
                                     .serving = settings};
     }
-    int status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", NULL);
+    int status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", about_of(scenario));
     for (uint32_t i = 0; i < count; i++)
         free(schedules[i]);
     return status;
@@ -568,7 +574,7 @@ static int serve(struct arguments *arguments, const struct tb_scenario *scenario
                                     .serving = settings[i]};
     }
     if (!status)
-        status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", NULL);
+        status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", about_of(scenario));
     for (uint32_t i = 0; i < count; i++)
         free(schedules[i]);
     json_decref(arguments->options.here);

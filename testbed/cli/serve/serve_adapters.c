@@ -34,7 +34,10 @@ static void usual_pages(const struct tb_scenario *scenario, uint32_t at, struct 
 
 static void usual(const struct tb_scenario *scenario, enum tb_touch touch, uint32_t at, struct tb_adapter_settings *settings)
 {
+    bool at_once = scenario->requests[0].arrival_ns == scenario->requests[scenario->count - 1].arrival_ns; // refused below
+    uint32_t most = at_once ? 1 : tb_adapter_times_most(scenario);
     settings->times = (uint32_t)((USES_LEAST + scenario->count - 1) / scenario->count);
+    settings->times = settings->times < most ? settings->times : most;
     if (touch == TB_TOUCH_RESIDENCY)
         settings->rate_per_s = rates[at];
     else
@@ -48,6 +51,7 @@ int tb_serve_adapters(struct tb_options *options, const struct tb_scenario *scen
     static char names[CELLS_MAX][256];
     struct tb_schedule *schedules[CELLS_MAX] = {NULL};
     struct tb_why why = {""};
+    const char *about = scenario->left_out[0] ? scenario->left_out : NULL;
     char words[192];
     uint32_t count = cell_given ? 1 : touch == TB_TOUCH_PAGES ? sizeof marks / sizeof *marks : sizeof loads / sizeof *loads;
     int error = 0;
@@ -68,7 +72,7 @@ int tb_serve_adapters(struct tb_options *options, const struct tb_scenario *scen
     }
     if (error)
         tb_error("%s", why.text[0] ? why.text : strerror(-error));
-    int status = error == -ENOMEM ? TB_EXIT_FAILED : error ? TB_EXIT_USAGE : tb_options_run(options, cells, count, "serve", NULL);
+    int status = error == -ENOMEM ? TB_EXIT_FAILED : error ? TB_EXIT_USAGE : tb_options_run(options, cells, count, "serve", about);
     for (uint32_t i = 0; i < count; i++)
         free(schedules[i]);
     return status;

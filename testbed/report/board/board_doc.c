@@ -351,7 +351,7 @@ struct tb_doc *tb_board_doc(json_t *head, const struct tb_rounds *rounds, const 
     char how[192];
     tb_board_json(doc, rounds, command);
     if (*about)
-        tb_doc_code(doc, NULL, about);
+        tb_doc_code(doc, "about", about);
     tb_text_settings(rounds, how, sizeof how);
     tb_doc_say(doc, NULL, "%s", how);
     tb_doc_say(doc, NULL, "%s", rounds->bench ? bench : laps);

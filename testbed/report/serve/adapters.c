@@ -232,6 +232,7 @@ static void put_score_notes(struct tb_table *table, const json_t *serving)
                   "still. Reloaded: the others. Thrash: within a second after they left.",
                   tb_member_number(serving, "requests"), tb_member_text(serving, "shape"), tb_member_number(serving, "pages"));
     tb_table_note(table, "Pages in use, in the mean, and the longest hole: since the first range had to leave.");
+    served_note_ids(table, serving);
 }
 
 static void put_notes(struct tb_table *table, const struct board *board)
@@ -382,6 +383,7 @@ struct tb_doc *tb_adapters_doc(json_t *head, const struct tb_log_view *view)
         tb_doc_answer(doc, "answer", board.ranked ? "%s has nobody to be compared with." : "Nobody passed.", board.row[0].name);
     else
         (board.kind == BATCHERS ? batchers_answer : board.kind == SCORES ? scores_answer : residents_answer)(doc, &board);
+    served_about(doc, view);
     tb_doc_json(doc, "cells", served_cells_json(board.cells));
     return doc;
 }

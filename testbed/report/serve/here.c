@@ -238,6 +238,7 @@ struct tb_doc *tb_here_doc(json_t *head, const struct tb_log_view *view)
     served_put_cell(doc, &cells[TB_HERE_ESTIMATE]);
     put_rates(doc, &here, cells[TB_HERE_ESTIMATE].loaded);
     put_answer(doc, &here);
+    served_about(doc, view);
     tb_doc_json(doc, "clock", json_deep_copy(here.clock));
     tb_doc_json(doc, "cells", all);
     return doc;

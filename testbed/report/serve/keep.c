@@ -119,6 +119,7 @@ static void put_table(struct tb_doc *doc, const struct board *board)
     tb_table_note(table, "%.0f requests with %.0f blocks of %.0f tokens%s.", tb_member_number(serving, "requests"),
                   tb_member_number(serving, "ids"), tb_member_number(serving, "id_tokens"),
                   json_is_true(tb_member(serving, "tree")) ? "; those of a request are in use while it runs" : "");
+    served_note_ids(table, serving);
     for (uint32_t r = 0; r < board->count; r++)
         if (board->row[r].invalid)
             tb_table_note(table, "%s is INVALID: %s.", board->row[r].name, board->row[r].invalid);
@@ -159,6 +160,7 @@ struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view)
         tb_tiers_put(doc, view);
     if (!tb_tiers_are(view) || board.cells_count > 1)
         put_answer(doc, &board);
+    served_about(doc, view);
     tb_doc_json(doc, "cells", served_cells_json(board.cells));
     return doc;
 }

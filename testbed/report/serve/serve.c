@@ -164,7 +164,7 @@ static void put_row(struct tb_table *table, const struct served_cell *cell, cons
         put_random(table, row);
     else
         put_scheduled(table, cell, row);
-    tb_table_put(table, tb_number(row->call_ns));
+    tb_table_put(table, row->call_ns > 0 ? tb_number(row->call_ns) : tb_none(NULL)); // 0: it refused everybody
 }
 
 static void put_notes(struct tb_table *table, const struct served_cell *cell)
@@ -194,6 +194,29 @@ static void put_clock(struct tb_table *table, const struct served_cell *cell, co
                   tb_member_number(serving, "step_ns") / 1e6, tb_member_number(serving, "read_ps"), prompts);
 }
 
+void served_note_ids(struct tb_table *table, const json_t *serving)
+{
+    double tokens = tb_member_number(serving, "id_tokens"), least = tb_member_number(serving, "id_tokens_least"),
+           most = tb_member_number(serving, "id_tokens_most");
+    if (!(tokens > 0 && least > 0))
+        return;
+    if (least == most)
+        tb_table_note(table, "An id of a prompt stands for %.0f tokens: no other size fits all requests.", tokens);
+    else if (most == UINT32_MAX)
+        tb_table_note(table, "An id of a prompt stands for %.0f tokens; all sizes from %.0f on fit the requests (--id-tokens).",
+                      tokens, least);
+    else
+        tb_table_note(table, "An id of a prompt stands for %.0f tokens; sizes from %.0f to %.0f fit the requests (--id-tokens).",
+                      tokens, least, most);
+}
+
+void served_about(struct tb_doc *doc, const struct tb_log_view *view)
+{
+    const char *about = tb_member_text(view->header, "measured.about");
+    if (*about)
+        tb_doc_say(doc, "about", "%s.", about);
+}
+
 void served_put_cell(struct tb_doc *doc, const struct served_cell *cell)
 {
     const json_t *serving = tb_member(cell->header, "serving");
@@ -209,6 +232,7 @@ void served_put_cell(struct tb_doc *doc, const struct served_cell *cell)
                   cell->random   ? ", which come and go at random"
                   : cell->loaded ? ""
                                  : ", all waiting at the start");
+    served_note_ids(table, serving);
     if (!cell->random)
         put_clock(table, cell, serving);
     put_notes(table, cell);
@@ -336,6 +360,7 @@ struct tb_doc *tb_serve_doc(json_t *head, const struct tb_log_view *view)
         served_put_cell(doc, &cell);
         put_answer(doc, &cell);
     }
+    served_about(doc, view);
     tb_doc_json(doc, "cells", cells);
     return doc;
 }

@@ -37,6 +37,8 @@ void served_cell_load(const struct tb_log_view *view, size_t index, const json_t
 
 void served_put_cell(struct tb_doc *doc, const struct served_cell *cell); // its table
 json_t *served_cell_json(const struct served_cell *cell);
+void served_note_ids(struct tb_table *table, const json_t *serving); // how many tokens an id of the trace stands for
+void served_about(struct tb_doc *doc, const struct tb_log_view *view); // what its requests do not say, such as who is left out
 json_t *served_cells_json(const json_t *headers); // name and settings of each
 
 #endif

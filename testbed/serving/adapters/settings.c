@@ -99,6 +99,9 @@ int tb_adapter_settings_check(const struct tb_scenario *scenario, const char *na
                    TB_ADAPTER_USES_MAX);
     else if (scenario->requests[scenario->count - 1].arrival_ns == scenario->requests[0].arrival_ns)
         tb_why_set(why, name, 0, "all requests arrive at once, so %s have no meaning", residency ? "times" : "batches");
+    else if (settings->rate_per_s == 0 && settings->times > tb_adapter_times_most(scenario))
+        tb_why_set(why, name, 0, "the requests %u times last longer than 292 years: at most %u times", settings->times,
+                   tb_adapter_times_most(scenario));
     else if (!residency && uses * 100 / settings->batch / settings->load_percent >= BATCHES_MAX)
         tb_why_set(why, name, 0, "%llu uses are more than %u batches of %u at load%u", (unsigned long long)uses, BATCHES_MAX,
                    settings->batch, settings->load_percent);
@@ -110,18 +113,30 @@ int tb_adapter_settings_check(const struct tb_scenario *scenario, const char *na
     return -EINVAL;
 }
 
-// The arrivals, `times` times. A repetition begins a mean gap after the last arrival of the one before.
+// From one repetition to the next: a mean gap after the last arrival the first one comes again. pre: not all at once.
+static uint64_t period_ns(const struct tb_scenario *scenario)
+{
+    uint64_t span_ns = scenario->requests[scenario->count - 1].arrival_ns - scenario->requests[0].arrival_ns;
+    return span_ns + span_ns / (scenario->count - 1);
+}
+
+uint32_t tb_adapter_times_most(const struct tb_scenario *scenario)
+{
+    uint64_t most = INT64_MAX / period_ns(scenario);
+    return most == 0 ? 1 : most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+// The arrivals, `times` times. Those at a rate of their own may be scaled from beyond 64 bits.
 static void arrivals(const struct tb_scenario *scenario, const struct tb_adapter_settings *settings, struct tb_adapter_use out[])
 {
     size_t count = scenario->count;
-    uint64_t first_ns = scenario->requests[0].arrival_ns, span_ns = scenario->requests[count - 1].arrival_ns - first_ns;
-    uint64_t period_ns = span_ns + span_ns / (count - 1);
-    double mean_ns = (double)period_ns / (double)count, scale = 1;
+    uint64_t first_ns = scenario->requests[0].arrival_ns, period = period_ns(scenario);
+    double mean_ns = (double)period / (double)count, scale = 1;
     if (settings->rate_per_s > 0)
         scale = 1e9 / settings->rate_per_s / mean_ns;
     for (size_t i = 0; i < count * settings->times; i++) {
-        uint64_t at_ns = scenario->requests[i % count].arrival_ns - first_ns + i / count * period_ns;
-        out[i].arrival_ns = settings->rate_per_s > 0 ? (uint64_t)((double)at_ns * scale) : at_ns;
+        unsigned __int128 at_ns = scenario->requests[i % count].arrival_ns - first_ns + (unsigned __int128)(i / count) * period;
+        out[i].arrival_ns = settings->rate_per_s > 0 ? (uint64_t)((double)at_ns * scale) : (uint64_t)at_ns;
     }
 }
 

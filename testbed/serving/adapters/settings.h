@@ -49,6 +49,9 @@ void tb_adapter_settings_fill(struct tb_adapter_settings *settings);
 void tb_adapter_settings_text(const struct tb_adapter_settings *settings, bool residency, uint32_t requests, char *out,
                               size_t bytes);
 
+// How many times the arrivals fit on a clock of 292 years; at least 1. pre: they are not all at once.
+uint32_t tb_adapter_times_most(const struct tb_scenario *scenario);
+
 // Can the scenario be looked at in this way? 0, or -EINVAL with a sentence in why.
 int tb_adapter_settings_check(const struct tb_scenario *scenario, const char *name, const struct tb_adapter_settings *settings,
                               bool residency, struct tb_why *why);

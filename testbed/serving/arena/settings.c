@@ -28,6 +28,7 @@ const struct tb_arena_settings tb_arena_defaults = {.pages = 4096,
 #define RATE_LEAST 0.001
 #define RATE_MOST 1e6
 #define F16_BYTES 2u
+#define SCRATCH_MOST (1u << 24) // arbitrary: some ten seconds of a run
 
 // --- words ---------------------------------------------------------------------------------------------------------------------
 
@@ -169,6 +170,15 @@ void tb_arena_settings_text(const struct tb_arena_settings *settings, uint32_t r
              settings->shape, settings->seed, first);
 }
 
+// Ranges of scratch between the first arrival and the last, about.
+static double scratch_count(const struct tb_scenario *scenario, const struct tb_arena_settings *settings)
+{
+    double span_s = (double)(scenario->requests[scenario->count - 1].arrival_ns - scenario->requests[0].arrival_ns) * 1e-9;
+    if (settings->rate_per_s > 0)
+        span_s = (double)(scenario->count - 1) / settings->rate_per_s;
+    return settings->no_scratch ? 0 : span_s * settings->scratch_per_s;
+}
+
 int tb_arena_settings_check(const struct tb_scenario *scenario, const char *name, const struct tb_arena_settings *settings,
                             struct tb_why *why)
 {
@@ -178,6 +188,11 @@ int tb_arena_settings_check(const struct tb_scenario *scenario, const char *name
         tb_why_set(why, name, 0, "%zu requests are more than %u", scenario->count, TB_ARENA_REQUESTS_MAX);
     else if (!settings->no_adapters && settings->adapters < TB_POPULAR_LEAST)
         tb_why_set(why, name, 0, "%u adapters have no 101st: the shares of the first 10 and 100 are given", settings->adapters);
+    else if (scratch_count(scenario, settings) > SCRATCH_MOST)
+        tb_why_set(why, name, 0,
+                   "between its first request and its last scratch comes %.0f times, and %u are the most: %s/pages/rate1 or "
+                   "%s/pages/noscratch",
+                   scratch_count(scenario, settings), SCRATCH_MOST, name, name);
     else if (settings->pages < PAGES_LEAST)
         tb_why_set(why, name, 0, "%u pages are fewer than %u", settings->pages, PAGES_LEAST);
     else
