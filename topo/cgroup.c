@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cgroup: how much memory the kernel allows this process's group.
+// cgroup: how much memory, and how many bytes of huge pages, the kernel allows this process's group.
 //
 // A limit may sit on any level above the process, and a container sees only the part of the hierarchy that is mounted into it. So
 // we walk from the process's own group up to the mount point, and the tightest level counts. If the group's path is outside the
@@ -8,10 +8,14 @@
 //
 // A group at its limit is not out of memory: the kernel first drops the group's file pages. So room is limit - current + file
 // pages, and the level with the least room need not have the lowest limit. memory.high is ignored: it slows a group down, but
-// allocations beyond it succeed.
+// allocations beyond it succeed. Swap is no room either: what is pushed out to make room for more was in memory for a reason. But
+// v1's limit of memory and swap together can be the tighter one, if much is swapped out.
 //
-// v1 and v2 differ only in file names. A hybrid host mounts both, but only one has the memory controller; the other has none of
-// the files and is skipped.
+// Huge pages are of another controller. They have two limits: one that mmap meets (rsvd), and one that the first touch meets, with
+// SIGBUS.
+//
+// v1 and v2 differ only in file names. A hybrid host mounts both, but a controller is in one only; the other has none of its files
+// and is skipped. v1's memory.stat also has the tightest limit of the levels that a container does not see.
 #include "topo/cgroup.h"
 
 #include <errno.h>
@@ -24,17 +28,36 @@
 
 #define PATH_BYTES 4096u
 
+#define COUNTERS_MAX 3u
+#define FILE_KEYS 2u
+
+struct counter {
+    const char *limit, *current; // of a file's name, what follows "memory." or "hugetlb.2MB."
+};
+
 struct version {
     const char *mount_type;
-    const char *limit, *current, *stat;
-    const char *file_keys[2];
+    struct counter counters[COUNTERS_MAX]; // a controller without one of them has no such file
+    const char *file_keys[FILE_KEYS], *tightest_key; // in memory.stat
 };
 
 static const struct version V2 = {
-    "cgroup2", "memory.max", "memory.current", "memory.stat", {"active_file", "inactive_file"},
+    "cgroup2", {{"max", "current"}, {"rsvd.max", "rsvd.current"}}, {"active_file", "inactive_file"}, NULL,
 };
 static const struct version V1 = {
-    "cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", {"total_active_file", "total_inactive_file"},
+    "cgroup",
+    {{"limit_in_bytes", "usage_in_bytes"},
+     {"memsw.limit_in_bytes", "memsw.usage_in_bytes"},
+     {"rsvd.limit_in_bytes", "rsvd.usage_in_bytes"}},
+    {"total_active_file", "total_inactive_file"},
+    "hierarchical_memory_limit",
+};
+
+// What is asked about: a controller, and how its files' names begin.
+struct subject {
+    const char *controller;     // "memory" or "hugetlb"
+    const char *prefix;         // "memory" or "hugetlb.2MB"
+    bool has_stat;
 };
 
 // v1 writes "no limit" as the largest multiple of the page size below 2^63; no real machine has half of that.
@@ -59,6 +82,7 @@ static bool list_has(const char *list, size_t length, const char *word)
 // What we look for in the two files of procfs, and the line that has it. The pointers point into the line.
 struct search {
     const struct version *version;
+    const char *controller;
     char *line;
     size_t line_bytes;
     char *group;                // this process's group
@@ -66,7 +90,7 @@ struct search {
     char *point;                // where it is mounted
 };
 
-// One line of /proc/self/cgroup: "0::/path" for v2, "N:...memory...:/path" for v1.
+// One line of /proc/self/cgroup: "0::/path" for v2, "N:...CONTROLLER...:/path" for v1.
 static bool match_group(struct search *search)
 {
     char *controllers = strchr(search->line, ':');
@@ -78,7 +102,7 @@ static bool match_group(struct search *search)
     search->group = path + 1;
     if (search->version == &V2)
         return length == 0 && strncmp(search->line, "0:", 2) == 0;
-    return list_has(controllers, length, "memory");
+    return list_has(controllers, length, search->controller);
 }
 
 // mountinfo writes blank, tab, newline and backslash as three octal digits.
@@ -109,7 +133,7 @@ static bool match_mount(struct search *search)
     char *options = strtok_r(NULL, " ", &rest);
     if (!type || !source || !options || strcmp(type, search->version->mount_type) != 0)
         return false;
-    if (search->version == &V1 && !list_has(options, strlen(options), "memory"))
+    if (search->version == &V1 && !list_has(options, strlen(options), search->controller))
         return false;
     char *field = strtok_r(search->line, " ", &rest);
     for (int i = 0; field && i < 3; i++)
@@ -157,90 +181,139 @@ static const char *below(const char *group, const char *top)
     return "";
 }
 
-static int read_u64(const char *root, const char *directory, const char *name, uint64_t *out)
+// "max" and v1's large number are UINT64_MAX. -ENOENT: the level has no such file.
+static int read_bytes(const char *root, const char *directory, const char *prefix, const char *name, uint64_t *out)
 {
     char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/%s", directory, name);
+    int length = snprintf(path, sizeof(path), "%s/%s.%s", directory, prefix, name);
     if (length < 0 || (size_t)length >= sizeof(path))
         return -ENAMETOOLONG;
-    return topo_sysfs_u64(root, path, out);
+    int error = topo_sysfs_u64(root, path, out);
+    if (!error && *out >= V1_UNLIMITED_BYTES)
+        *out = UINT64_MAX;
+    return error;
 }
 
-// Adds up the file pages in memory.stat. A file without the keys counts as none: the estimate errs on the safe side.
-static uint64_t file_bytes(const char *root, const char *directory, const struct version *version)
+// The number behind a key at the start of a line.
+static bool take_key(const char *line, const char *key, uint64_t *out)
+{
+    size_t length = key ? strlen(key) : 0;
+    if (!key || strncmp(line, key, length) != 0 || line[length] != ' ')
+        return false;
+    *out = strtoull(line + length, NULL, 10);
+    return true;
+}
+
+// Adds up the file pages in memory.stat, and takes the tightest limit of all levels, if it says one. A file without the keys
+// counts as none: the estimate errs on the safe side.
+static uint64_t read_stat(const char *root, const char *directory, const struct version *version, uint64_t *limit)
 {
     char path[PATH_BYTES];
     char text[16384];
-    int length = snprintf(path, sizeof(path), "%s/%s", directory, version->stat);
+    int length = snprintf(path, sizeof(path), "%s/memory.stat", directory);
     if (length < 0 || (size_t)length >= sizeof(path) || topo_sysfs_read(root, path, text, sizeof(text), NULL))
         return 0;
-    uint64_t sum = 0;
+    uint64_t sum = 0, bytes;
     char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        for (size_t key = 0; key < 2; key++) {
-            size_t key_length = strlen(version->file_keys[key]);
-            if (strncmp(line, version->file_keys[key], key_length) == 0 && line[key_length] == ' ')
-                sum += strtoull(line + key_length, NULL, 10);
-        }
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        for (size_t key = 0; key < FILE_KEYS; key++)
+            if (take_key(line, version->file_keys[key], &bytes))
+                sum += bytes;
+        if (take_key(line, version->tightest_key, &bytes) && bytes < V1_UNLIMITED_BYTES && bytes < *limit)
+            *limit = bytes;
+    }
     return sum;
 }
 
-// Applies the limits of one level. A level without the files (the root group, a controller that is off) has none.
-static int apply_level(const char *root, const char *directory, const struct version *version, struct topo_cgroup_memory *out)
+static void apply_limit(uint64_t limit, uint64_t current, uint64_t file, struct topo_cgroup_memory *out)
 {
-    uint64_t limit = 0;
-    uint64_t current = 0;
-    int error = read_u64(root, directory, version->limit, &limit);
-    if (error)
-        return error == -ENOENT ? 0 : error;
-    if (limit >= V1_UNLIMITED_BYTES)
-        return 0;
-    error = read_u64(root, directory, version->current, &current);
-    if (error)
-        return error;
-    uint64_t file = file_bytes(root, directory, version);
     uint64_t held = current > file ? current - file : 0;
     uint64_t room = limit > held ? limit - held : 0;
     if (limit < out->limit_bytes)
         out->limit_bytes = limit;
     if (room < out->room_bytes)
         out->room_bytes = room;
+}
+
+// Applies the limits of one level. A level without the files (the root group, a controller that is off) has none.
+static int apply_level(const char *root, const char *directory, const struct version *version, const struct subject *subject,
+                       struct topo_cgroup_memory *out)
+{
+    uint64_t tightest = UINT64_MAX;
+    uint64_t file = subject->has_stat ? read_stat(root, directory, version, &tightest) : 0;
+    for (unsigned i = 0; i < COUNTERS_MAX && version->counters[i].limit; i++) {
+        uint64_t limit = 0;
+        uint64_t current = 0;
+        int error = read_bytes(root, directory, subject->prefix, version->counters[i].limit, &limit);
+        if (error == -ENOENT)
+            continue;
+        if (!error && i == 0 && tightest < limit)
+            limit = tightest;
+        if (!error && limit < UINT64_MAX)
+            error = read_bytes(root, directory, subject->prefix, version->counters[i].current, &current);
+        if (error)
+            return error;
+        if (limit < UINT64_MAX)
+            apply_limit(limit, current, file, out);
+    }
     return 0;
 }
 
 // Applies every level from `directory` up to the mount point, whose name has top_length characters.
 static int climb(const char *root, char *directory, size_t top_length, const struct version *version,
-                 struct topo_cgroup_memory *out)
+                 const struct subject *subject, struct topo_cgroup_memory *out)
 {
     for (;;) {
-        int error = apply_level(root, directory, version, out);
+        int error = apply_level(root, directory, version, subject, out);
         if (error || strlen(directory) <= top_length)
             return error;
         *strrchr(directory, '/') = '\0';
     }
 }
 
-static int apply_version(const char *root, const struct version *version, struct topo_cgroup_memory *out)
+static int apply_version(const char *root, const struct version *version, const struct subject *subject,
+                         struct topo_cgroup_memory *out)
 {
-    struct search group = {.version = version};
-    struct search mount = {.version = version};
+    struct search group = {.version = version, .controller = subject->controller};
+    struct search mount = group;
     int found = find_line(root, "/proc/self/cgroup", &group, match_group);
     if (found > 0)
         found = find_line(root, "/proc/self/mountinfo", &mount, match_mount);
     if (found > 0) {
         char directory[PATH_BYTES];
         int length = snprintf(directory, sizeof(directory), "%s%s", mount.point, below(group.group, mount.top));
-        found = length < 0 || (size_t)length >= sizeof(directory) ? -ENAMETOOLONG
-                                                                  : climb(root, directory, strlen(mount.point), version, out);
+        found = length < 0 || (size_t)length >= sizeof(directory)
+                    ? -ENAMETOOLONG
+                    : climb(root, directory, strlen(mount.point), version, subject, out);
     }
     free(group.line);
     free(mount.line);
     return found;
 }
 
-int topo_cgroup_memory(const char *root, struct topo_cgroup_memory *out)
+static int apply(const char *root, const struct subject *subject, struct topo_cgroup_memory *out)
 {
     *out = (struct topo_cgroup_memory){UINT64_MAX, UINT64_MAX};
-    int error = apply_version(root, &V2, out);
-    return error ? error : apply_version(root, &V1, out);
+    int error = apply_version(root, &V2, subject, out);
+    return error ? error : apply_version(root, &V1, subject, out);
+}
+
+int topo_cgroup_memory(const char *root, struct topo_cgroup_memory *out)
+{
+    static const struct subject memory = {"memory", "memory", true};
+    return apply(root, &memory, out);
+}
+
+void topo_cgroup_hugetlb_name(uint64_t page_bytes, char *name, size_t name_bytes)
+{
+    unsigned shift = page_bytes >= UINT64_C(1) << 30 ? 30 : page_bytes >= UINT64_C(1) << 20 ? 20 : 10;
+    snprintf(name, name_bytes, "hugetlb.%llu%cB", (unsigned long long)(page_bytes >> shift), "KMG"[shift / 10 - 1]);
+}
+
+int topo_cgroup_hugetlb(const char *root, uint64_t page_bytes, struct topo_cgroup_memory *out)
+{
+    char prefix[TOPO_CGROUP_NAME_BYTES];
+    topo_cgroup_hugetlb_name(page_bytes, prefix, sizeof prefix);
+    const struct subject hugetlb = {"hugetlb", prefix, false};
+    return apply(root, &hugetlb, out);
 }

@@ -156,7 +156,7 @@ static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
         if (strncmp(at, key, key_length) != 0 || at[key_length] != ':')
             continue;
         at += key_length + 1;
-        at += strspn(at, " ");
+        at += strspn(at, " \t");
         uint64_t kib = 0;
         if (take_u64(&at, &kib) || strncmp(at, " kB", 3) != 0 || kib > UINT64_MAX / 1024u)
             return -EINVAL;
@@ -164,6 +164,13 @@ static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
         return 0;
     }
     return -ENOENT;
+}
+
+int topo_sysfs_bytes(const char *root, const char *path, const char *key, uint64_t *out)
+{
+    char text[TEXT_BYTES];
+    int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    return error ? error : meminfo_bytes(text, key, out);
 }
 
 static int parse_meminfo(const char *text, struct locus_node_memory *out)

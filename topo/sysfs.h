@@ -22,6 +22,9 @@ int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out)
 // Reads a file with one unsigned number; "max" is UINT64_MAX. -EINVAL: anything else.
 int topo_sysfs_u64(const char *root, const char *path, uint64_t *out);
 
+// A figure in a file of lines such as "VmSize:  4 kB" (/proc/meminfo, /proc/self/status), in bytes. -ENOENT: no such key.
+int topo_sysfs_bytes(const char *root, const char *path, const char *key, uint64_t *out);
+
 // Nodes that are online. A kernel without /sys/devices/system/node has node 0 only.
 int topo_sysfs_nodes(const char *root, struct topo_idset *out);
 

@@ -45,6 +45,7 @@
 #include "owner.h"
 #include "placement/blocks/pools/runs.h"
 #include "placement/blocks/pools/shared.h"
+#include "placement/memory/region_internal.h"
 #include "rules.h"
 
 #include <errno.h>
@@ -111,9 +112,13 @@ static int blocks_open_mapped(struct locus_pool *pool, const struct locus_pool_c
     return 0;
 }
 
+// Whoever populates more than there is room for is killed, and not told (region_room.c).
 static int blocks_open_heap(struct locus_pool *pool, const struct locus_pool_config *config)
 {
     size_t align_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    int refused = config->populate ? region_process_holds(config->block_bytes * config->blocks) : 0;
+    if (refused)
+        return refused;
     pool->heap = calloc(config->blocks, sizeof *pool->heap);
     if (!pool->heap)
         return -ENOMEM;
@@ -133,23 +138,44 @@ static size_t stack_bytes_of(const struct locus_pool_config *config)
     return ((size_t)config->blocks + LOCUS_POOL_AHEAD) * sizeof(locus_block);
 }
 
-// Stack or spans, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
-static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
+// The parts of a pool's own memory.
+struct metadata {
+    size_t stack_bytes, tags_bytes, generations_bytes, sharing_bytes, holders_bytes;
+};
+
+static struct metadata metadata_parts(const struct locus_pool_config *config)
 {
-    bool runs = config->reuse == LOCUS_REUSE_RUNS;
-    size_t stack_bytes = runs ? pool_runs_bytes(config->blocks) : stack_bytes_of(config);
-    size_t tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0;
-    size_t generations_bytes = (size_t)config->blocks * sizeof(uint32_t);
-    size_t sharing_bytes = config->shared ? generations_bytes : 0, holders_bytes = config->tags ? sharing_bytes : 0;
-    struct locus_region_config region = {
-        .size = sizeof region,
-        .bytes = stack_bytes + tags_bytes + generations_bytes + sharing_bytes + holders_bytes,
+    size_t words_bytes = (size_t)config->blocks * sizeof(uint32_t), sharing_bytes = config->shared ? words_bytes : 0;
+    return (struct metadata){
+        .stack_bytes = config->reuse == LOCUS_REUSE_RUNS ? pool_runs_bytes(config->blocks) : stack_bytes_of(config),
+        .tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0,
+        .generations_bytes = words_bytes,
+        .sharing_bytes = sharing_bytes,
+        .holders_bytes = config->tags ? sharing_bytes : 0,
+    };
+}
+
+void pool_metadata_config(const struct locus_pool_config *config, struct locus_region_config *out)
+{
+    struct metadata parts = metadata_parts(config);
+    *out = (struct locus_region_config){
+        .size = sizeof *out,
+        .bytes = parts.stack_bytes + parts.tags_bytes + parts.generations_bytes + parts.sharing_bytes + parts.holders_bytes,
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
         .policy = config->policy,
         .node = config->node,
         .populate = true,
     };
+}
+
+// Stack or spans, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
+static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
+{
+    bool runs = config->reuse == LOCUS_REUSE_RUNS;
+    struct metadata parts = metadata_parts(config);
+    struct locus_region_config region;
+    pool_metadata_config(config, &region);
     int error = locus_region_open(&pool->metadata, &region);
     if (error)
         return error;
@@ -157,8 +183,8 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
     pool->free = runs ? NULL : (locus_block *)(void *)base;
     pool->hot.free_end = runs ? NULL : pool->free + config->blocks;
     pool->runs = runs ? (struct pool_runs *)(void *)base : NULL;
-    pool->tags = config->tags ? (uint64_t *)(void *)(base + stack_bytes) : NULL;
-    pool->generation = (uint32_t *)(void *)(base + stack_bytes + tags_bytes);
+    pool->tags = config->tags ? (uint64_t *)(void *)(base + parts.stack_bytes) : NULL;
+    pool->generation = (uint32_t *)(void *)(base + parts.stack_bytes + parts.tags_bytes);
     if (config->shared)
         pool->sharing = pool->generation + config->blocks;
     if (config->shared && config->tags)

@@ -66,6 +66,10 @@ const char *pool_config_fault(const struct locus_pool_config *config);
 
 // The config of the region that open makes for the blocks.
 void pool_region_config(const struct locus_pool_config *config, struct locus_region_config *out);
+void pool_metadata_config(const struct locus_pool_config *config, struct locus_region_config *out); // its own arrays
+
+// As region_cause() (region_internal.h), for the blocks or, if they are not at fault, for the pool's own arrays.
+bool pool_cause(const struct locus_pool_config *config, uint64_t beside_bytes, int error, char *why, size_t why_bytes);
 
 // Takes `count` free blocks when copying them is not enough: never-used blocks, a ring, runs, tags to keep. With runs they go
 // behind block `after` if they can; POOL_NOWHERE: anywhere. pre: at least that many are free.

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "placement/blocks/pools/runs.h"
 #include "placement/blocks/pools/shared.h"
+#include "placement/memory/region_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,16 +112,33 @@ const char *pool_config_fault(const struct locus_pool_config *config)
     return NULL;
 }
 
+bool pool_cause(const struct locus_pool_config *config, uint64_t beside_bytes, int error, char *why, size_t why_bytes)
+{
+    struct locus_region_config blocks, own;
+    pool_region_config(config, &blocks);
+    pool_metadata_config(config, &own);
+    if (config->backing == LOCUS_BACKING_HEAP) { // malloc asks for no kind of page, and for no node
+        blocks.page = LOCUS_PAGE_4K;
+        blocks.policy = LOCUS_POLICY_FIRST_TOUCH;
+    }
+    return region_cause(&blocks, beside_bytes, error, why, why_bytes) ||
+           region_cause(&own, beside_bytes + (config->memory ? 0 : blocks.bytes), error, why, why_bytes);
+}
+
 void locus_pool_why(const struct locus_pool_config *given, int error, char *why, size_t why_bytes)
 {
     struct locus_pool_config config;
     struct locus_region_config region;
     int taken = config_take(&config, sizeof config, given);
     const char *fault = taken ? config_why(taken) : abs(error) == EINVAL ? pool_config_fault(&config) : NULL;
+    if (!fault && abs(error) == EINVAL) {
+        pool_region_config(&config, &region);
+        fault = region_config_fault(&region);
+    }
     if (fault) {
         snprintf(why, why_bytes, "%s", fault);
-        return;
+    } else if (!pool_cause(&config, 0, error, why, why_bytes)) {
+        pool_region_config(&config, &region);
+        region_unknown_cause(&region, error, why, why_bytes);
     }
-    pool_region_config(&config, &region);
-    locus_region_why(&region, error, why, why_bytes);
 }

@@ -8,7 +8,8 @@
 #include "config.h"
 #include "domain_internal.h"
 #include "owner_internal.h"
-#include "pool_report.h"
+#include "placement/blocks/pool_internal.h"
+#include "placement/memory/region_internal.h"
 #include "rules.h"
 
 #include "topo/topo.h"
@@ -224,27 +225,47 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
     return 0;
 }
 
-// The first requested node that cannot be a home, or LOCUS_NODE_ANY.
-static int unusable_node(const struct locus_domain_config *config)
+// The nodes of the homes, as open would choose them; returns how many.
+static uint32_t nodes_wanted(const struct locus_domain_config *config, int nodes[LOCUS_HOMES_MAX])
 {
-    for (uint32_t i = 0; i < config->nodes_count; i++)
-        if (!locus_node_allowed(config->nodes[i]))
-            return config->nodes[i];
-    return LOCUS_NODE_ANY;
+    uint32_t count = 0;
+    for (; count < config->nodes_count && count < LOCUS_HOMES_MAX; count++)
+        nodes[count] = config->nodes[count];
+    for (int node = 0; config->nodes_count == 0 && node < (int)LOCUS_NODES_MAX && count < LOCUS_HOMES_MAX; node++)
+        if (locus_node_allowed(node))
+            nodes[count++] = node;
+    return count;
+}
+
+// The reason of the first home that has one. What the homes before it took is not free for it.
+static bool home_cause(const struct locus_domain_config *config, int error, char *why, size_t why_bytes)
+{
+    int nodes[LOCUS_HOMES_MAX];
+    uint32_t count = nodes_wanted(config, nodes);
+    uint64_t beside_bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool placed = config->policy != LOCUS_POLICY_FIRST_TOUCH;
+        struct locus_pool_config pool = pool_config(config, i, placed ? nodes[i] : LOCUS_NODE_ANY);
+        if (abs(error) == EINVAL && region_node_why(nodes[i], why, why_bytes))
+            return true;
+        if (pool_cause(&pool, beside_bytes, error, why, why_bytes))
+            return true;
+        beside_bytes += (uint64_t)pool.blocks * pool.block_bytes;
+    }
+    return false;
 }
 
 void locus_domain_why(const struct locus_domain_config *given, int error, char *why, size_t why_bytes)
 {
     struct locus_domain_config config;
-    int taken = config_take(&config, sizeof config, given), node;
+    int taken = config_take(&config, sizeof config, given);
     const char *fault = taken ? config_why(taken) : config_fault(&config);
     if (fault) {
         snprintf(why, why_bytes, "%s", fault);
-    } else if (abs(error) == EINVAL && (node = unusable_node(&config)) != LOCUS_NODE_ANY) {
-        snprintf(why, why_bytes, "node %d does not exist, has no memory, or is outside this process's cpuset", node);
-    } else { // a home's reason, which is the same for all
-        bool bound = config.policy != LOCUS_POLICY_FIRST_TOUCH && config.nodes_count;
-        struct locus_pool_config pool = pool_config(&config, 0, bound ? config.nodes[0] : LOCUS_NODE_ANY);
+    } else if (!home_cause(&config, error, why, why_bytes)) {
+        int nodes[LOCUS_HOMES_MAX] = {LOCUS_NODE_ANY};
+        nodes_wanted(&config, nodes);
+        struct locus_pool_config pool = pool_config(&config, 0, nodes[0]);
         locus_pool_why(&pool, error, why, why_bytes);
     }
 }

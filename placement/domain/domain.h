@@ -46,7 +46,7 @@ struct locus_domain_config {
     const uint32_t *blocks_of;  // [nodes_count], one per home, and `blocks` is ignored; NULL: `blocks` each
     size_t block_bytes;
     enum locus_page page;
-    enum locus_policy policy;   // LOCUS_POLICY_BIND is what ties a home to its node
+    enum locus_policy policy;   // LOCUS_POLICY_BIND ties a home to its node, and so does 0: a home's node is named (policy.h)
     struct locus_nodes among;   // for the blocks, with a policy on several nodes; empty: each home's own node
     bool populate;
     bool backpressure;          // as in owner.h

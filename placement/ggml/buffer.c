@@ -121,8 +121,8 @@ static int open_by_first_touch(struct buffer *buffer)
 
 static void say_why(const struct buffer *buffer, int err)
 {
-    char why[256];
-    bool forbidden = err == -EPERM || err == -ENOSYS;
+    char why[400];
+    bool forbidden = buffer->config.policy != LOCUS_POLICY_FIRST_TOUCH && locus_policy_probe(buffer->config.policy) == err;
     locus_region_why(&buffer->config, err, why, sizeof(why));
     lg_log(GGML_LOG_LEVEL_ERROR, "%s: %zu MiB by the policy %s: %s%s\n", buffer->memory->name, buffer->config.bytes >> 20,
            locus_policy_name(buffer->config.policy), why, forbidden ? ". The policy first-touch needs no such right" : "");
@@ -259,8 +259,10 @@ static void clear(ggml_backend_buffer_t handle, uint8_t value)
     size_t bytes = locus_region_bytes(buffer->region);
     // What was populated by a thread on the node must not come back from a thread elsewhere.
     bool populated = buffer->config.populate;
-    bool gives_back = buffer->memory->kv == LG_KV_ON_DEMAND && !populated;
-    if (value || !gives_back || madvise(base, bytes, MADV_DONTNEED) != 0) // hugetlb pages are refused before Linux 5.18
+    // Nor may huge pages of the host's pool go: if another process takes them meanwhile, the next write ends in SIGBUS.
+    bool pooled = buffer->config.page == LOCUS_PAGE_2M;
+    bool gives_back = buffer->memory->kv == LG_KV_ON_DEMAND && !populated && !pooled;
+    if (value || !gives_back || madvise(base, bytes, MADV_DONTNEED) != 0)
         memset(base, value, bytes);
 }
 

@@ -236,7 +236,7 @@ int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes)
 static int policy_named(const char *name, enum locus_policy *out, char *why, size_t why_bytes)
 {
     int length = snprintf(why, why_bytes, "LOCUS_KV_POLICY=%s: it must be one of", name);
-    for (unsigned i = 0; i < LOCUS_POLICIES; i++) {
+    for (unsigned i = LOCUS_POLICY_FIRST_TOUCH; i < LOCUS_POLICIES; i++) { // the nodes are known: by-node would be bind
         if (strcmp(locus_policy_name(i), name) == 0) {
             *out = (enum locus_policy)i;
             return 0;

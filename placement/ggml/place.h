@@ -6,7 +6,7 @@
 //                          node with memory and CPUs that this process may use
 //     LOCUS_THREADS=N      threads of each device (one for each physical core that the device has)
 //     LOCUS_POLICY=NAME    bind, preferred or first-touch: how a device's memory is tied to its node (bind)
-//     LOCUS_PAGES=NAME     thp, 4k or 2m: what its memory is made of (thp)
+//     LOCUS_PAGES=NAME     thp, 4k or 2m: what its memory is made of (thp); 2m is populated at once, whatever LOCUS_KV says
 //     LOCUS_KV=NAME        on-demand, static or populated: what clearing a buffer does (on-demand; buffer.h)
 //     LOCUS_SUM=NAME       ours or generic: who adds up the nodes' parts (ours; group.h)
 //

@@ -13,8 +13,11 @@
 extern "C" {
 #endif
 
+// A config that names no policy has the first one: 0. A zeroed `node` is node 0; LOCUS_NODE_ANY names none.
 enum locus_policy {
-    LOCUS_POLICY_FIRST_TOUCH,    // the kernel's default: a page lies on the node of the CPU that first writes it
+    LOCUS_POLICY_BY_NODE,        // BIND to the node or nodes named; FIRST_TOUCH if none is. Where mbind is forbidden and the node
+                                 // is the only one that the process may use, pages lie there anyway, and it is FIRST_TOUCH, too
+    LOCUS_POLICY_FIRST_TOUCH,    // the kernel's default: a page lies on the node of the CPU that first writes it. Nodes are ignored
     LOCUS_POLICY_BIND,           // strict: on the given node or nodes, and nowhere else
     LOCUS_POLICY_BIND_BALANCING, // as BIND, but the kernel may migrate pages among the nodes while the program runs
     LOCUS_POLICY_PREFERRED,      // on one node while it has room, then anywhere
@@ -22,7 +25,7 @@ enum locus_policy {
     LOCUS_POLICY_INTERLEAVE,     // page by page over the nodes in turn; a full node is passed over
     LOCUS_POLICY_WEIGHTED_INTERLEAVE, // in turn, as many pages as the system's weight for the node
 };
-#define LOCUS_POLICIES 7u
+#define LOCUS_POLICIES 8u
 
 #define LOCUS_NODE_ANY (-1)
 #define LOCUS_NODES_MAX 1024u    // a set holds nodes 0 .. LOCUS_NODES_MAX - 1: as many as any Linux is built for
@@ -61,8 +64,8 @@ inline unsigned locus_nodes_count(const struct locus_nodes *set)
     return count;
 }
 
-// "first-touch", "bind", "bind-balancing", "preferred", "preferred-many", "interleave", "weighted-interleave"; NULL for any other
-// number, which ends a loop that counts up from 0.
+// "by-node", "first-touch", "bind", "bind-balancing", "preferred", "preferred-many", "interleave", "weighted-interleave"; NULL for
+// any other number, which ends a loop that counts up from 0.
 const char *locus_policy_name(enum locus_policy policy);
 
 // Does the kernel migrate pages under this policy? A run that uses it must say so, and only such a run may see migrations.
@@ -76,7 +79,7 @@ bool locus_policy_strict(enum locus_policy policy);
 int locus_policy_probe(enum locus_policy policy);
 
 // One sentence (no newline, no full stop) on why locus_region_open() or locus_policy_probe() returned `error` (of either sign)
-// for this policy. A constant string, never NULL.
+// for this policy. A constant string, never NULL. locus_region_why() says more: it looks for the cause.
 const char *locus_policy_why(enum locus_policy policy, int error);
 
 #ifdef __cplusplus

@@ -8,10 +8,13 @@
 // unmapped and mapped again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already
 // removed the old mapping, and unmapping the whole reservation could hit what another thread has mapped into the hole.
 //
-// Order: the policy is set before the first touch, or pages would have to migrate. The room on the nodes is checked before a
-// strict bind is populated, because the kernel kills the process if the bind does not fit (region_room.c). The check is repeated
-// before each step, so other processes can surprise us only by what they take during one step. Hugetlb needs no check:
-// MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
+// Order: the policy is set before the first touch, or pages would have to migrate. The room is checked before the span is
+// populated, because the kernel kills the process if it does not fit (region_room.c). The check is repeated before each step, so
+// other processes can surprise us only by what they take during one step.
+//
+// A hugetlb span is always populated. mmap reserves in the host's pool only: where the policy's nodes, the cpuset or the cgroup's
+// limit have fewer pages, the first touch ends in SIGBUS, and a look at the free pages would race with other processes.
+// MADV_POPULATE_WRITE answers EFAULT instead, so it needs no check either.
 //
 // The caller's memory is placed and populated in the same way, but not mapped, guarded, advised or unmapped.
 //
@@ -34,12 +37,7 @@
 // Faulting 64 MiB in takes some 20 ms; checking the room (two small files) costs less than 1 % of that.
 #define POPULATE_STEP_BYTES (64 * MIB)
 
-static bool is_hugetlb(enum locus_page page)
-{
-    return page == LOCUS_PAGE_2M || page == LOCUS_PAGE_1G;
-}
-
-static size_t alignment_of(enum locus_page page, size_t base_page)
+size_t region_page_bytes(enum locus_page page, size_t base_bytes)
 {
     switch (page) {
     case LOCUS_PAGE_THP:
@@ -47,12 +45,12 @@ static size_t alignment_of(enum locus_page page, size_t base_page)
     case LOCUS_PAGE_1G: return (size_t)1 << HUGE_SHIFT_1G;
     case LOCUS_PAGE_4K: break;
     }
-    return base_page;
+    return base_bytes;
 }
 
 const char *region_config_fault(const struct locus_region_config *config)
 {
-    size_t page_bytes = alignment_of(config->page, (size_t)sysconf(_SC_PAGESIZE));
+    size_t page_bytes = region_page_bytes(config->page, (size_t)sysconf(_SC_PAGESIZE));
     if (config->bytes == 0)
         return "bytes is 0";
     if ((unsigned)config->memory_class > LOCUS_CLASS_METADATA)
@@ -88,7 +86,7 @@ static void trim(struct locus_region *region, size_t guard)
 
 static int reserve(struct locus_region *region, size_t guard)
 {
-    size_t align = alignment_of(region->config.page, guard);
+    size_t align = region_page_bytes(region->config.page, guard);
     size_t extra = 2 * guard + (align - guard);
     if (region->config.bytes > SIZE_MAX - extra - align)
         return -ENOMEM;
@@ -141,7 +139,7 @@ static int advise(struct locus_region *region)
 static int map_span(struct locus_region *region, size_t base_page)
 {
     int result = reserve(region, base_page);
-    if (!result && is_hugetlb(region->config.page))
+    if (!result && region_is_pooled(&region->config))
         result = map_hugetlb(region);
     else if (!result && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
         result = -errno;
@@ -156,7 +154,7 @@ static int map_span(struct locus_region *region, size_t base_page)
 static int have_span(struct locus_region *region)
 {
     size_t base_page = (size_t)sysconf(_SC_PAGESIZE);
-    region->page_bytes = is_hugetlb(region->config.page) ? alignment_of(region->config.page, base_page) : base_page;
+    region->page_bytes = region_is_pooled(&region->config) ? region_page_bytes(region->config.page, base_page) : base_page;
     if (!region->config.memory)
         return map_span(region, base_page);
     region->base = region->config.memory;
@@ -174,7 +172,7 @@ static int populate_step(const struct locus_region *region, char *start, size_t 
         return -ENOMEM;
     if (errno != EINVAL)
         return -errno;
-    if (is_hugetlb(region->config.page))
+    if (region_is_pooled(&region->config))
         return -ENOSYS;
     for (size_t at = 0; at < bytes; at += region->page_bytes)
         __atomic_fetch_or(start + at, 0, __ATOMIC_RELAXED); // keeps the contents of the caller's memory
@@ -200,15 +198,15 @@ static size_t absent_bytes(const struct locus_region *region)
 
 static int populate(const struct locus_region *region)
 {
-    bool ask = locus_policy_strict(region->config.policy) && !is_hugetlb(region->config.page);
+    bool ask = !region_is_pooled(&region->config);
     size_t step = region->page_bytes > POPULATE_STEP_BYTES ? region->page_bytes : POPULATE_STEP_BYTES;
     size_t absent = ask ? absent_bytes(region) : 0;
-    uint64_t kept_back = 0;
-    int result = ask ? region_kept_back(&region->nodes, &kept_back) : 0;
+    struct region_room room;
+    int result = ask ? region_room_open(region->config.policy, &region->nodes, &room) : 0;
     for (size_t done = 0; !result && done < region->bytes; done += step) {
         size_t left = region->bytes - done;
         if (ask)
-            result = region_nodes_hold(&region->nodes, left < absent ? left : absent, kept_back);
+            result = region_room_holds(&room, left < absent ? left : absent);
         if (!result)
             result = populate_step(region, region->base + done, left < step ? left : step);
     }
@@ -221,8 +219,11 @@ int locus_region_open(struct locus_region **out, const struct locus_region_confi
     struct locus_region_config config;
     struct locus_nodes nodes;
     int result = config_take(&config, sizeof config, given);
-    if (!result)
-        result = check_config(&config, &nodes);
+    if (result)
+        return result;
+    config.policy = region_policy_meant(&config);
+    config.populate |= region_is_pooled(&config);
+    result = check_config(&config, &nodes);
     if (result)
         return result;
     struct locus_region *region = calloc(1, sizeof(*region));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by region.c (makes a span), region_policy.c (places it), region_room.c (do the nodes have room for it), region_verify.c
-// (where its pages are) and region_repair.c (brings pages back). Not installed.
+// Shared by region.c (makes a span), region_policy.c (places it), region_room.c (is there room for it), region_why.c (why it could
+// not be opened), region_verify.c (where its pages are) and region_repair.c (brings pages back). Not installed.
 #ifndef LOCUS_REGION_INTERNAL_H
 #define LOCUS_REGION_INTERNAL_H
 
@@ -31,6 +31,20 @@ struct locus_region {
 
 // What is wrong with a config, in words, apart from nodes and policy; NULL: nothing.
 const char *region_config_fault(const struct locus_region_config *config);
+
+static inline bool region_is_pooled(const struct locus_region_config *config)
+{
+    return config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;
+}
+
+// Bytes of a page as requested; base pages have base_bytes.
+size_t region_page_bytes(enum locus_page page, size_t base_bytes);
+
+// What LOCUS_POLICY_BY_NODE stands for in this config; any other policy as it is.
+enum locus_policy region_policy_meant(const struct locus_region_config *config);
+
+// The nodes that are named, of which some may be out of reach; none with FIRST_TOUCH.
+void region_nodes_named(const struct locus_region_config *config, struct locus_nodes *out);
 
 // The policy's nodes. 0, or -EINVAL as locus_region_open().
 int region_policy_nodes(const struct locus_region_config *config, struct locus_nodes *out);
@@ -67,7 +81,35 @@ int region_kept_back(const struct locus_nodes *nodes, uint64_t *bytes);
 // 0 if the nodes together have room for `bytes` more; -ENOMEM if the OOM killer might strike; or the error of reading a node.
 int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t kept_back_bytes);
 
-// True: they have no room at the moment, and `why` gives the figures. Otherwise false, and nothing is written.
-bool region_room_why(const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes);
+// The nodes on which this process may allocate. 0, or the error of asking.
+int region_nodes_allowed(struct locus_nodes *out);
+
+// Where populating takes its pages from.
+struct region_room {
+    struct locus_nodes nodes;   // the policy's if it is strict, else all that the process may use
+    uint64_t kept_back_bytes;
+    bool strict;
+    bool unknown;               // the nodes' memory cannot be read, and the policy is not strict: the cgroup alone decides
+};
+int region_room_open(enum locus_policy policy, const struct locus_nodes *nodes, struct region_room *out);
+
+// 0; -ENOMEM: the OOM killer might strike; with a strict policy also the error of reading a node.
+int region_room_holds(const struct region_room *room, size_t bytes);
+
+// The same for memory that no policy places: malloc's.
+int region_process_holds(size_t bytes);
+
+// True: there is no room at the moment, and `why` gives the figures. Otherwise false, and nothing is written.
+bool region_room_why(enum locus_policy policy, const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes);
+
+// Why open returned `error`, as locus_region_why(), if the table of causes has one that holds (region_why.c). beside_bytes are
+// those that the caller took for other spans before this one, and has given back. False: nothing is written.
+bool region_cause(const struct locus_region_config *config, uint64_t beside_bytes, int error, char *why, size_t why_bytes);
+
+// What can be said if none holds.
+void region_unknown_cause(const struct locus_region_config *config, int error, char *why, size_t why_bytes);
+
+// Why no page can be placed on the node. False: this process can use it.
+bool region_node_why(int node, char *why, size_t why_bytes);
 
 #endif

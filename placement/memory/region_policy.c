@@ -6,7 +6,6 @@
 // mbind answers EINVAL to an unknown mode, to a node that does not exist and to a cpuset that excludes all the nodes; it silently
 // drops from a set the nodes that the process may not use. So each node is checked first, by itself, and the mode is checked by
 // an mbind of 0 bytes: every kernel checks its mode and flags, and then does nothing.
-#include "placement/base/config.h"
 #include "placement/memory/region_internal.h"
 
 #include "topo/topo.h"
@@ -35,6 +34,7 @@ static const struct {
     const char *name, *not_known;
     int mode; // with flags
 } policies[LOCUS_POLICIES] = {
+    [LOCUS_POLICY_BY_NODE] = {"by-node", NOT_KNOWN("2.6"), MPOL_BIND}, // to probe; a region has what it stands for
     [LOCUS_POLICY_FIRST_TOUCH] = {"first-touch", NOT_KNOWN("2.6"), MPOL_DEFAULT},
     [LOCUS_POLICY_BIND] = {"bind", NOT_KNOWN("2.6"), MPOL_BIND},
     [LOCUS_POLICY_BIND_BALANCING] = {"bind-balancing", NOT_KNOWN("5.12"), MPOL_BIND | FLAG_NUMA_BALANCING},
@@ -90,14 +90,16 @@ const char *locus_policy_why(enum locus_policy policy, int error)
         return "a requested node does not exist, has no memory or is outside this process's cpuset, or the policy does not take "
                "that many nodes";
     case ENODEV: return "a requested node no longer has memory: it went offline";
-    case ENOMEM: return "the requested nodes, or the cgroup's limit, have no room for it: take less memory or more nodes";
+    case ENOMEM:
+        return "memory, address space or huge pages were short, and what was in the way is gone or not to be seen: try again, or "
+               "take less memory";
     default: return "the kernel refused the policy with an unexpected error";
     }
 }
 
 // --- nodes ---------------------------------------------------------------------------------------------------------------------
 
-static void asked_nodes(const struct locus_region_config *config, struct locus_nodes *out)
+void region_nodes_named(const struct locus_region_config *config, struct locus_nodes *out)
 {
     *out = (struct locus_nodes){{0}};
     if (config->policy == LOCUS_POLICY_FIRST_TOUCH)
@@ -108,64 +110,44 @@ static void asked_nodes(const struct locus_region_config *config, struct locus_n
         locus_nodes_add(out, config->node);
 }
 
-// The lowest node of the set that this process may not use, or LOCUS_NODE_ANY.
-static int forbidden_node(const struct locus_nodes *nodes)
+// No page of this process can lie elsewhere.
+static bool is_only_node(const struct locus_nodes *nodes)
+{
+    struct locus_nodes allowed;
+    return region_nodes_allowed(&allowed) == 0 && locus_nodes_count(&allowed) == 1 && memcmp(nodes, &allowed, sizeof allowed) == 0;
+}
+
+enum locus_policy region_policy_meant(const struct locus_region_config *config)
+{
+    struct locus_nodes named;
+    if (config->policy != LOCUS_POLICY_BY_NODE)
+        return config->policy;
+    if (config->node == LOCUS_NODE_ANY && locus_nodes_count(&config->nodes) == 0)
+        return LOCUS_POLICY_FIRST_TOUCH;
+    region_nodes_named(config, &named);
+    return locus_policy_probe(LOCUS_POLICY_BIND) && is_only_node(&named) ? LOCUS_POLICY_FIRST_TOUCH : LOCUS_POLICY_BIND;
+}
+
+// A node of the set that this process may not use?
+static bool has_forbidden(const struct locus_nodes *nodes)
 {
     for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1))
         if (!locus_node_allowed(node))
-            return node;
-    return LOCUS_NODE_ANY;
+            return true;
+    return false;
 }
 
 int region_policy_nodes(const struct locus_region_config *config, struct locus_nodes *out)
 {
     if ((unsigned)config->policy >= LOCUS_POLICIES)
         return -EINVAL;
-    asked_nodes(config, out);
+    region_nodes_named(config, out);
     if (config->policy == LOCUS_POLICY_FIRST_TOUCH)
         return 0;
     unsigned count = locus_nodes_count(out);
     if (count == 0 || (config->policy == LOCUS_POLICY_PREFERRED && count > 1))
         return -EINVAL;
-    return forbidden_node(out) == LOCUS_NODE_ANY ? 0 : -EINVAL;
-}
-
-// Does open check the room before it populates? Huge pages come from a reserved pool instead.
-static bool asks_for_room(const struct locus_region_config *config)
-{
-    bool pooled = config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;
-    return locus_policy_strict(config->policy) && config->populate && !pooled;
-}
-
-static void region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes)
-{
-    struct locus_nodes nodes = {{0}};
-    struct locus_node_memory memory;
-    if ((unsigned)config->policy < LOCUS_POLICIES)
-        asked_nodes(config, &nodes);
-    int node = abs(error) == EINVAL || abs(error) == ENODEV ? forbidden_node(&nodes) : LOCUS_NODE_ANY;
-    int known = node < 0 ? 0 : locus_node_memory_read(node, &memory);
-    if (abs(error) == ENOMEM && asks_for_room(config) && region_room_why(&nodes, config->bytes, why, why_bytes))
-        return;
-    if (node < 0)
-        snprintf(why, why_bytes, "%s", locus_policy_why(config->policy, error));
-    else if (known)
-        snprintf(why, why_bytes, "this host has no node %d", node);
-    else if (memory.total_bytes == 0)
-        snprintf(why, why_bytes, "node %d has no memory, so no page can be placed there", node);
-    else
-        snprintf(why, why_bytes, "node %d is outside this process's cpuset (Mems_allowed_list in /proc/self/status)", node);
-}
-
-void locus_region_why(const struct locus_region_config *given, int error, char *why, size_t why_bytes)
-{
-    struct locus_region_config config;
-    int taken = config_take(&config, sizeof config, given);
-    const char *fault = taken ? config_why(taken) : abs(error) == EINVAL ? region_config_fault(&config) : NULL;
-    if (fault)
-        snprintf(why, why_bytes, "%s", fault);
-    else
-        region_why(&config, error, why, why_bytes);
+    return has_forbidden(out) ? -EINVAL : 0;
 }
 
 // --- the span's policy ---------------------------------------------------------------------------------------------------------
@@ -201,7 +183,7 @@ int region_policy_read(const struct locus_region *region, enum locus_policy *pol
     mode &= MODE_MASK | FLAG_NUMA_BALANCING;
     if (mode == MPOL_LOCAL || (mode == MPOL_PREFERRED && locus_nodes_count(nodes) == 0))
         mode = MPOL_DEFAULT;
-    for (unsigned known = 0; known < LOCUS_POLICIES; known++) {
+    for (unsigned known = LOCUS_POLICY_FIRST_TOUCH; known < LOCUS_POLICIES; known++) {
         *policy = (enum locus_policy)known;
         if (policies[known].mode == mode)
             return 0;
@@ -234,8 +216,7 @@ void region_turns_read(const struct locus_region *region, struct region_turns *o
 {
     bool weighted = region->config.policy == LOCUS_POLICY_WEIGHTED_INTERLEAVE;
     bool thp = region->config.page == LOCUS_PAGE_THP;
-    bool hugetlb = region->config.page == LOCUS_PAGE_2M || region->config.page == LOCUS_PAGE_1G;
-    out->origin = hugetlb ? (uintptr_t)region->base : 0;
+    out->origin = region_is_pooled(&region->config) ? (uintptr_t)region->base : 0;
     out->shift = thp ? HUGE_SHIFT_2M : (unsigned)__builtin_ctzl(region->page_bytes);
     out->exact = !thp && (weighted || region->config.policy == LOCUS_POLICY_INTERLEAVE);
     out->total = 0;

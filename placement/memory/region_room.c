@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: do the nodes have room for it? Checked before a strict bind is populated, because the kernel answers a bind that does
-// not fit with SIGKILL: a strict policy leaves it no other node, and it kills rather than fail a page fault.
+// region: is there room for it? Checked before a span is populated, because the kernel answers one that does not fit with SIGKILL:
+// it kills rather than fail a page fault. A strict policy leaves it the policy's nodes only, any other all that the process may
+// use; and the limit of a cgroup holds whatever the policy is.
 //
 // Free bytes alone are too optimistic. A user's page comes from a zone only while more than the zone's watermark and its
 // protection remain free: on a host of 1 TiB the 3 GiB below 4 GiB are free, but out of reach. So each zone's reserve is
@@ -13,12 +14,16 @@
 // node of 64 MiB (kernel 6.12) strict binds were still killed with 1.2 times "high" to spare, because counters lag, CPUs keep
 // pages in lists of their own, and other processes allocate meanwhile. With twice "high" none of a hundred was killed.
 //
-// A bind to several nodes fails only when all of them are exhausted, so their figures are added up.
+// Several nodes fail only when all of them are exhausted, so their figures are added up. Swap does not count, neither here nor in a
+// cgroup: what is populated shall be in memory, and not push out what was there.
+//
+// What cannot be read refuses a strict bind only. Other policies open in every sandbox.
 //
 // The zones' reserves are read once per region: the file has lines for every CPU of every zone, and hardly changes. Free memory
 // is read before each step.
 #include "placement/memory/region_internal.h"
 
+#include "topo/sysfs.h"
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -171,32 +176,74 @@ int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t ke
     return room.needed_bytes > room.cgroup_bytes || nodes_lack(&room, kept_back_bytes) ? -ENOMEM : 0;
 }
 
+int region_nodes_allowed(struct locus_nodes *out)
+{
+    struct topo_idset allowed;
+    *out = (struct locus_nodes){{0}};
+    int result = topo_sysfs_mems_allowed("", &allowed);
+    for (unsigned node = 0; !result && node < LOCUS_NODES_MAX; node++)
+        if (topo_idset_has(&allowed, node))
+            locus_nodes_add(out, (int)node);
+    return result;
+}
+
+int region_room_open(enum locus_policy policy, const struct locus_nodes *nodes, struct region_room *out)
+{
+    *out = (struct region_room){.strict = locus_policy_strict(policy)};
+    int result = 0;
+    if (out->strict)
+        out->nodes = *nodes;
+    else
+        result = region_nodes_allowed(&out->nodes);
+    if (!result)
+        result = region_kept_back(&out->nodes, &out->kept_back_bytes);
+    out->unknown = !out->strict && result && result != -ENOMEM;
+    return out->unknown ? 0 : result;
+}
+
+int region_room_holds(const struct region_room *room, size_t bytes)
+{
+    uint64_t cgroup_bytes;
+    if (room->unknown)
+        return locus_cgroup_memory_room_bytes(&cgroup_bytes) == 0 && bytes > cgroup_bytes ? -ENOMEM : 0;
+    int result = region_nodes_hold(&room->nodes, bytes, room->kept_back_bytes);
+    return room->strict || result == -ENOMEM ? result : 0;
+}
+
+int region_process_holds(size_t bytes)
+{
+    struct region_room room;
+    int result = region_room_open(LOCUS_POLICY_FIRST_TOUCH, NULL, &room);
+    return result ? result : region_room_holds(&room, bytes);
+}
+
 static unsigned long long mib(uint64_t bytes)
 {
     return (unsigned long long)(bytes >> 20);
 }
 
-bool region_room_why(const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes)
+bool region_room_why(enum locus_policy policy, const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes)
 {
     struct room room;
-    uint64_t kept_back;
+    struct region_room asked;
     char who[40] = "the nodes together have";
-    if (region_kept_back(nodes, &kept_back) || room_read(nodes, bytes, &room))
+    if (region_room_open(policy, nodes, &asked) || room_read(&asked.nodes, bytes, &room))
         return false;
-    if (locus_nodes_count(nodes) == 1)
-        snprintf(who, sizeof who, "node %d has", locus_nodes_next(nodes, 0));
-    if (nodes_lack(&room, kept_back))
-        snprintf(
-            why, why_bytes,
-            "%s %llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB are needed: it would kill "
-            "a strict bind. Take less memory, more nodes, or the policy preferred",
-            who, mib(room.nodes_bytes), mib(kept_back), mib(room.needed_bytes + (1 << 20) - 1));
-    else if (room.needed_bytes > room.cgroup_bytes)
-        snprintf(
-            why, why_bytes,
-            "the cgroup's limit leaves %llu MiB, and %llu MiB are needed: the kernel would kill this process. Take less memory "
-            "or raise memory.max",
-            mib(room.cgroup_bytes), mib(room.needed_bytes + (1 << 20) - 1));
+    if (locus_nodes_count(&asked.nodes) == 1)
+        snprintf(who, sizeof who, "node %d has", locus_nodes_next(&asked.nodes, 0));
+    unsigned long long needed = mib(room.needed_bytes + (1 << 20) - 1);
+    if (room.needed_bytes > room.cgroup_bytes)
+        snprintf(why, why_bytes,
+                 "the cgroup's limit leaves %llu MiB, and %llu MiB are needed: the kernel would kill this process. Take less memory "
+                 "or raise memory.max (cgroup v1: memory.limit_in_bytes)",
+                 mib(room.cgroup_bytes), needed);
+    else if (!asked.unknown && nodes_lack(&room, asked.kept_back_bytes))
+        snprintf(why, why_bytes,
+                 "%s %llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB are needed: it would kill "
+                 "%s",
+                 who, mib(room.nodes_bytes), mib(asked.kept_back_bytes), needed,
+                 asked.strict ? "a strict bind. Take less memory, more nodes, or the policy preferred"
+                              : "this process. Take less memory, or do not populate it");
     else
         return false;
     return true;

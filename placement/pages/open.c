@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "pages_internal.h"
+#include "placement/memory/region_internal.h"
 
 #define PAGE_BYTES_DEFAULT (UINT64_C(2) << 20)
 #define PAGE_BYTES_MIN (UINT64_C(512) << 10)
@@ -69,6 +70,20 @@ static struct locus_region_config memory_config(const struct locus_pages_config 
     };
 }
 
+// Written at once, so it is populated: there must be room for it.
+static struct locus_region_config table_config(const struct locus_pages_config *config)
+{
+    bool placed = config->policy == LOCUS_POLICY_BIND || config->policy == LOCUS_POLICY_BY_NODE;
+    return (struct locus_region_config){
+        .bytes = config->pages * sizeof(struct page),
+        .memory_class = LOCUS_CLASS_METADATA,
+        .page = LOCUS_PAGE_4K,
+        .policy = placed ? config->policy : LOCUS_POLICY_FIRST_TOUCH,
+        .node = config->node,
+        .populate = true,
+    };
+}
+
 void locus_pages_why(const struct locus_pages_config *config, int error, char *why, size_t why_bytes)
 {
     struct locus_pages_config own;
@@ -76,22 +91,19 @@ void locus_pages_why(const struct locus_pages_config *config, int error, char *w
     const char *not_possible = taken ? config_why(taken) : config_read(&own, config) ? refused(&own) : NULL;
     if (not_possible) {
         snprintf(why, why_bytes, "%s", not_possible);
-    } else {
-        struct locus_region_config region = memory_config(&own);
-        locus_region_why(&region, error, why, why_bytes);
+        return;
     }
+    struct locus_region_config memory = memory_config(&own), table = table_config(&own);
+    if (region_config_fault(&memory) && abs(error) == EINVAL)
+        snprintf(why, why_bytes, "%s", region_config_fault(&memory));
+    else if (!region_cause(&memory, 0, error, why, why_bytes) && !region_cause(&table, memory.bytes, error, why, why_bytes))
+        region_unknown_cause(&memory, error, why, why_bytes);
 }
 
 static int memory_open(struct locus_pages *pages)
 {
     struct locus_region_config memory = memory_config(&pages->config);
-    struct locus_region_config table = {
-        .bytes = pages->config.pages * sizeof(struct page),
-        .memory_class = LOCUS_CLASS_METADATA,
-        .page = LOCUS_PAGE_4K,
-        .policy = pages->config.policy == LOCUS_POLICY_BIND ? LOCUS_POLICY_BIND : LOCUS_POLICY_FIRST_TOUCH,
-        .node = pages->config.node,
-    };
+    struct locus_region_config table = table_config(&pages->config);
     int error = locus_region_open(&pages->region, &memory);
     if (!error)
         error = locus_region_open(&pages->table_region, &table);

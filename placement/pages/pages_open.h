@@ -29,7 +29,7 @@ struct locus_pages_config {
     uint32_t pages;             // 1 .. LOCUS_PAGES_MAX
     enum locus_page page;       // what the memory is made of, and where it lies: as in region.h
     enum locus_policy policy;
-    int node;
+    int node;                   // LOCUS_NODE_ANY: none. Without a policy a named node binds (policy.h), and 0 is node 0
     bool populate;
     bool first_fit;             // for all; else only for those in a hurry
     bool balance_by_caller;     // the watermarks act in locus_pages_balance() only; else also in the allocation that crosses one

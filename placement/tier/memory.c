@@ -143,7 +143,7 @@ static int region_get(struct memory *memory, const struct locus_tier_far_config 
         .size = sizeof region,
         .bytes = units * config->unit_bytes,
         .page = config->page,
-        .policy = config->node == LOCUS_NODE_ANY ? LOCUS_POLICY_FIRST_TOUCH : LOCUS_POLICY_BIND,
+        .policy = LOCUS_POLICY_BY_NODE,
         .node = config->node,
         .populate = true,
     };

@@ -266,10 +266,10 @@ static void homes_load(const json_t *homes, struct tb_nodes_sample *out)
 
 static uint32_t policy_of(const json_t *pool, const char *member)
 {
-    uint32_t policy = 0;
+    uint32_t policy = LOCUS_POLICY_FIRST_TOUCH;
     while (policy < LOCUS_POLICIES && strcmp(locus_policy_name((enum locus_policy)policy), tb_member_text(pool, member)) != 0)
         policy++;
-    return policy < LOCUS_POLICIES ? policy : 0;
+    return policy < LOCUS_POLICIES ? policy : LOCUS_POLICY_FIRST_TOUCH;
 }
 
 static void placement_load(const json_t *pool, const struct tb_nodes_sample *nodes, struct tb_node_placement *out)
