@@ -42,7 +42,10 @@ struct version {
 };
 
 static const struct version V2 = {
-    "cgroup2", {{"max", "current"}, {"rsvd.max", "rsvd.current"}}, {"active_file", "inactive_file"}, NULL,
+    "cgroup2",
+    {{"max", "current"}, {"rsvd.max", "rsvd.current"}},
+    {"active_file", "inactive_file"},
+    NULL,
 };
 static const struct version V1 = {
     "cgroup",
@@ -260,8 +263,8 @@ static int apply_level(const char *root, const char *directory, const struct ver
 }
 
 // Applies every level from `directory` up to the mount point, whose name has top_length characters.
-static int climb(const char *root, char *directory, size_t top_length, const struct version *version,
-                 const struct subject *subject, struct topo_cgroup_memory *out)
+static int climb(const char *root, char *directory, size_t top_length, const struct version *version, const struct subject *subject,
+                 struct topo_cgroup_memory *out)
 {
     for (;;) {
         int error = apply_level(root, directory, version, subject, out);

@@ -50,7 +50,7 @@ struct locus_pool_config {
     enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (not for heap backing)
     enum locus_policy policy;
     int node;                   // for the pool's own arrays, and for the blocks if `nodes` is empty. Without a policy a named node
-                                // binds (policy.h): 0 is node 0, and LOCUS_NODE_ANY names none
+                              // binds (policy.h): 0 is node 0, and LOCUS_NODE_ANY names none
     struct locus_nodes nodes;   // for the blocks, with a policy on several nodes; empty: `node`
     bool populate;
     bool tags;                  // keep the request's tag for each block, for locus_pool_each_out(); 8 bytes a block

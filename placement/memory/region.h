@@ -38,7 +38,7 @@ enum locus_memory_class {       // what the span is for; only reports use it, to
 enum locus_page {
     LOCUS_PAGE_4K,              // base pages; also on a host with THP "always", by MADV_NOHUGEPAGE
     LOCUS_PAGE_THP,             // MADV_HUGEPAGE: 2 MiB pages where the kernel finds them
-    LOCUS_PAGE_2M,              // MAP_HUGETLB, from the host's reserved pool
+    LOCUS_PAGE_2M,              // MAP_HUGETLB, from the host's reserved pool; always populated, see locus_region_open()
     LOCUS_PAGE_1G,              // MAP_HUGETLB, likewise
 };
 
@@ -47,8 +47,8 @@ struct locus_region_config {
     size_t bytes;               // > 0; rounded up to whole pages of the requested kind
     enum locus_memory_class memory_class;
     enum locus_page page;
-    enum locus_policy policy;
-    int node;                   // OS node, for a policy on one node. Ignored if `nodes` is not empty, and by FIRST_TOUCH
+    enum locus_policy policy;   // 0: a node that is named binds, and none is first touch (policy.h)
+    int node;                   // OS node: 0 is node 0; LOCUS_NODE_ANY: none. Ignored if `nodes` is not empty, and by FIRST_TOUCH
     struct locus_nodes nodes;   // for a policy on several nodes; empty: `node` alone. Ignored by FIRST_TOUCH
     bool populate;              // fault every page in before open returns, in steps
     void *memory;               // NULL: map a span. Else the caller's, with `bytes` in it; `page` says what it is made of (THP
@@ -58,20 +58,29 @@ struct locus_region_config {
 // caller's memory the policy applies to pages that are not present yet; present pages stay where they are until
 // locus_region_repair().
 //
-// A strict bind that does not fit is answered by the kernel with SIGKILL, not with an error. So before it populates a BIND or
-// BIND_BALANCING span, open compares its size with the free and reclaimable bytes of all its nodes, and with the cgroup's limit.
+// A span that does not fit is answered by the kernel with SIGKILL, not with an error. So before it populates, open compares the
+// size with the free and reclaimable bytes of the nodes (of the policy if it is BIND or BIND_BALANCING, else all that the process
+// may use) and with the tightest limit of the process's cgroups (v2 memory.max, v1 memory.limit_in_bytes). File pages count as
+// room. Swap does not, and neither does memory.high, which slows a process down but does not kill it.
+//
+// A huge page that is missing at the first touch is answered with SIGBUS, although mmap has promised it: to the whole host, not to
+// a node, and not within a cgroup's hugetlb.2MB.max. So a span of LOCUS_PAGE_2M or 1G is populated by open, whatever `populate`
+// says, and with FIRST_TOUCH it lies where open is called. Do not give such pages back (MADV_DONTNEED).
 //
 // -EINVAL   bytes is 0, an unknown enum value, no node where the policy needs one, two for PREFERRED; or one of the nodes does
 //           not exist, has no memory, or lies outside this process's cpuset (the kernel would drop it from a set in silence);
 //           or the caller's memory does not begin and end on a page boundary, or `page` says THP for it
 // -E2BIG    the struct is of a later version and sets a field that this one does not know; the same in every open function
-// -ENOMEM   no address space; no reserved huge pages; or the nodes cannot hold the span
+// -ENOMEM   no address space; too few reserved huge pages; a limit of the process, its cgroup or the host; or the nodes cannot
+//           hold the span. locus_region_why() tells them apart
 // -EPERM    mbind is forbidden here (seccomp)
-// -ENOSYS   the kernel does not know the policy (or a sandbox says so), has no NUMA support, or no transparent huge pages
+// -ENOSYS   the kernel does not know the policy (or a sandbox says so), has no NUMA support, or no transparent huge pages; or huge
+//           pages cannot be populated (MADV_POPULATE_WRITE, Linux 5.14)
 int locus_region_open(struct locus_region **out, const struct locus_region_config *config);
 
-// One sentence on why open returned `error`. As locus_policy_why(), but it names the node at fault, or the bytes needed and
-// available: it looks at the host again. Cut to why_bytes > 0, always terminated.
+// One sentence on why open returned `error`, with the figures and the remedy: huge pages that are not reserved (on the host, on a
+// node), a cgroup's limit, RLIMIT_AS, RLIMIT_DATA, RLIMIT_MEMLOCK, vm.max_map_count, vm.overcommit_memory, a node that is full,
+// offline or outside the cpuset. It looks at the host again. Cut to why_bytes > 0 (400 hold any), always terminated.
 void locus_region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes);
 
 // Unmaps the span and its guards. The caller's memory stays mapped and keeps the policy. NULL is allowed.

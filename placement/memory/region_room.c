@@ -234,13 +234,13 @@ bool region_room_why(enum locus_policy policy, const struct locus_nodes *nodes, 
     unsigned long long needed = mib(room.needed_bytes + (1 << 20) - 1);
     if (room.needed_bytes > room.cgroup_bytes)
         snprintf(why, why_bytes,
-                 "the cgroup's limit leaves %llu MiB, and %llu MiB are needed: the kernel would kill this process. Take less memory "
-                 "or raise memory.max (cgroup v1: memory.limit_in_bytes)",
+                 "the cgroup's limit leaves %llu MiB, and %llu MiB are needed: the kernel would kill this process. Take less "
+                 "memory or raise memory.max (cgroup v1: memory.limit_in_bytes)",
                  mib(room.cgroup_bytes), needed);
     else if (!asked.unknown && nodes_lack(&room, asked.kept_back_bytes))
         snprintf(why, why_bytes,
-                 "%s %llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB are needed: it would kill "
-                 "%s",
+                 "%s %llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB are needed: it "
+                 "would kill %s",
                  who, mib(room.nodes_bytes), mib(asked.kept_back_bytes), needed,
                  asked.strict ? "a strict bind. Take less memory, more nodes, or the policy preferred"
                               : "this process. Take less memory, or do not populate it");

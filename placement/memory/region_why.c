@@ -133,8 +133,8 @@ static bool no_transparent_pages(const struct ask *ask)
 static bool cannot_populate_pool(const struct ask *ask)
 {
     return ask->pooled && policy_works(ask) &&
-           say(ask, "huge pages are populated by open, and here that is not possible: it takes Linux 5.14 (MADV_POPULATE_WRITE), and "
-                    "memory that may be written. Use LOCUS_PAGE_THP");
+           say(ask, "huge pages are populated by open, and here that is not possible: it takes Linux 5.14 (MADV_POPULATE_WRITE), "
+                    "and memory that may be written. Use LOCUS_PAGE_THP");
 }
 
 // --- limits of the process -----------------------------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ static bool lock_limit(const struct ask *ask)
     if (ask->config->memory || reservation_error(ask) != EAGAIN || getrlimit(RLIMIT_MEMLOCK, &limit))
         return false;
     return say(ask,
-               "this process locks all that it maps (mlockall), and the limit of locked memory (RLIMIT_MEMLOCK, ulimit -l) is %" PRIu64
-               " MiB, while %" PRIu64 " MiB are needed: raise it, or give CAP_IPC_LOCK",
+               "this process locks all that it maps (mlockall), and the limit of locked memory (RLIMIT_MEMLOCK, ulimit -l) is "
+               "%" PRIu64 " MiB, while %" PRIu64 " MiB are needed: raise it, or give CAP_IPC_LOCK",
                (uint64_t)limit.rlim_cur / MIB, in_mib(ask->bytes));
 }
 
@@ -265,10 +265,11 @@ static bool too_few_reserved(const struct ask *ask)
     uint64_t reserved = pool_figure(ask, "nr_hugepages"), promised = pool_figure(ask, "resv_hugepages");
     uint64_t left = less(pool_figure(ask, "free_hugepages"), promised), needed = ask->bytes / ask->page_bytes;
     uint64_t more = less(pool_figure(ask, "nr_overcommit_hugepages"), pool_figure(ask, "surplus_hugepages"));
+    uint64_t usual_bytes = 0; // of the huge pages that the short name is about
     char file[96] = "/proc/sys/vm/nr_hugepages";
     if (!ask->pooled || ask->config->memory || needed <= left + more)
         return false;
-    if (ask->config->page == LOCUS_PAGE_1G)
+    if (topo_sysfs_bytes("", MEMINFO, "Hugepagesize", &usual_bytes) || usual_bytes != ask->page_bytes)
         snprintf(file, sizeof file, NO_POOL "/nr_hugepages", ask->page_bytes / KIB);
     return say(ask,
                "%" PRIu64 " huge pages of %" PRIu64 " MiB are reserved on this host, %" PRIu64 " of them free, and %" PRIu64
@@ -284,8 +285,8 @@ static bool cgroup_pages_limit(const struct ask *ask)
         return false;
     topo_cgroup_hugetlb_name(ask->page_bytes, name, sizeof name);
     return say(ask,
-               "the cgroup's limit of huge pages leaves %" PRIu64 " MiB of them, and %" PRIu64 " MiB are needed: raise %s.max (cgroup "
-               "v1: %s.limit_in_bytes), or use LOCUS_PAGE_THP",
+               "the cgroup's limit of huge pages leaves %" PRIu64 " MiB of them, and %" PRIu64 " MiB are needed: raise %s.max "
+               "(cgroup v1: %s.limit_in_bytes), or use LOCUS_PAGE_THP",
                room.room_bytes / MIB, in_mib(ask->bytes), name, name);
 }
 

@@ -76,6 +76,56 @@ Test(cgroup, reads_version_1_and_its_way_to_say_unlimited)
     cr_assert_eq(ask().room_bytes, 3100);
 }
 
+static uint64_t huge_room(uint64_t page_bytes)
+{
+    struct topo_cgroup_memory room = {0, 0};
+    cr_assert_eq(topo_cgroup_hugetlb(tree_root, page_bytes, &room), 0);
+    return room.room_bytes;
+}
+
+#define PAGE_2M (UINT64_C(2) << 20)
+#define PAGE_1G (UINT64_C(1) << 30)
+
+Test(cgroup, limits_of_huge_pages_are_what_a_touch_and_what_mmap_may_take)
+{
+    tree_file("/proc/self/cgroup", "0::/a/b\n");
+    tree_file("/proc/self/mountinfo", V2_MOUNT);
+    cr_assert_eq(huge_room(PAGE_2M), UINT64_MAX, "a controller that is off has no files");
+    tree_file("/sys/fs/cgroup/a/b/hugetlb.2MB.max", "max\n");
+    tree_file("/sys/fs/cgroup/a/b/hugetlb.2MB.rsvd.max", "max\n");
+    tree_file("/sys/fs/cgroup/a/hugetlb.2MB.max", "8388608\n");
+    tree_file("/sys/fs/cgroup/a/hugetlb.2MB.current", "2097152\n");
+    cr_assert_eq(huge_room(PAGE_2M), 6291456, "of the level above");
+    cr_assert_eq(huge_room(PAGE_1G), UINT64_MAX, "of other pages");
+    tree_file("/sys/fs/cgroup/a/b/hugetlb.2MB.rsvd.max", "4194304\n");
+    tree_file("/sys/fs/cgroup/a/b/hugetlb.2MB.rsvd.current", "4194304\n");
+    cr_assert_eq(huge_room(PAGE_2M), 0, "all is reserved, if not touched");
+    cr_assert_eq(ask().room_bytes, UINT64_MAX, "memory is another controller's");
+    tree_file("/proc/self/cgroup", "7:hugetlb:/job\n4:memory:/\n");
+    tree_file("/proc/self/mountinfo", "36 31 0:33 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n");
+    tree_file("/sys/fs/cgroup/hugetlb/job/hugetlb.1GB.limit_in_bytes", "1073741824\n");
+    tree_file("/sys/fs/cgroup/hugetlb/job/hugetlb.1GB.usage_in_bytes", "0\n");
+    tree_file("/sys/fs/cgroup/hugetlb/job/hugetlb.2MB.limit_in_bytes", "9223372036852678656\n");
+    cr_assert_eq(huge_room(PAGE_1G), PAGE_1G);
+    cr_assert_eq(huge_room(PAGE_2M), UINT64_MAX);
+}
+
+Test(cgroup, version_1_counts_swap_in_a_limit_of_its_own_and_knows_the_levels_that_are_not_seen)
+{
+    tree_file("/proc/self/cgroup", "4:memory:/job\n");
+    tree_file("/proc/self/mountinfo", V1_MOUNT);
+    tree_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n");
+    tree_file("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "100\n");
+    tree_file("/sys/fs/cgroup/memory/job/memory.memsw.limit_in_bytes", "1000\n");
+    tree_file("/sys/fs/cgroup/memory/job/memory.memsw.usage_in_bytes", "700\n");
+    cr_assert_eq(ask().room_bytes, 300, "600 are swapped out, and no more can be");
+    tree_file("/sys/fs/cgroup/memory/job/memory.stat", "hierarchical_memory_limit 350\ntotal_active_file 20\n");
+    cr_assert_eq(ask().room_bytes, 270);
+    cr_assert_eq(ask().limit_bytes, 350);
+    tree_file("/sys/fs/cgroup/memory/job/memory.stat", "hierarchical_memory_limit 9223372036854771712\n");
+    cr_assert_eq(ask().limit_bytes, 1000);
+}
+
 Test(cgroup, finds_its_group_inside_a_container)
 {
     tree_file("/proc/self/cgroup", "0::/docker/abc/job\n");

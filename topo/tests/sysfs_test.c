@@ -97,6 +97,17 @@ Test(sysfs, reads_numbers_and_max)
     cr_assert_eq(topo_sysfs_u64(tree_root, "/none", &value), -ENOENT);
 }
 
+Test(sysfs, reads_a_figure_by_its_key)
+{
+    uint64_t bytes = 0;
+    tree_file("/proc/self/status", "Name:\tx\nVmSizeX:\t 9 kB\nVmSize:\t    4 kB\nVmData:\t?\n");
+    cr_assert_eq(topo_sysfs_bytes(tree_root, "/proc/self/status", "VmSize", &bytes), 0);
+    cr_assert_eq(bytes, 4096);
+    cr_assert_eq(topo_sysfs_bytes(tree_root, "/proc/self/status", "VmData", &bytes), -EINVAL);
+    cr_assert_eq(topo_sysfs_bytes(tree_root, "/proc/self/status", "VmLck", &bytes), -ENOENT);
+    cr_assert_eq(topo_sysfs_bytes(tree_root, "/proc/meminfo", "MemTotal", &bytes), -ENOENT);
+}
+
 Test(sysfs, refuses_a_file_that_does_not_fit)
 {
     char text[4];

@@ -2,7 +2,7 @@
 //
 // policy: policies over several nodes, and repair. On one node all tests are skipped; they run on emulated machines with several
 // (testbed/guest). Figures are exact, by both witnesses.
-#include "policy_test.h"
+#include "placement/memory/tests/group.h"
 
 #include <linux/mempolicy.h>
 #include <stdio.h>
@@ -106,6 +106,67 @@ Test(policy, interleave_of_huge_pages_is_expected_from_the_start_of_the_span)
     }
     for (int i = 0; i < 2; i++)
         locus_region_close(regions[i]);
+}
+
+// The host's pool has the pages, and the node has not.
+Test(policy, huge_pages_that_the_bound_node_lacks_are_enomem_at_open_and_other_nodes_help_out)
+{
+    int first, second;
+    char why[400], named[64];
+    if (!two_nodes(&first, &second))
+        cr_skip_test(NEEDS_TWO);
+    unsigned long there = free_huge_pages(second);
+    if (free_huge_pages(first) == 0)
+        cr_skip_test("needs a free huge page on the first of two nodes: echo 16 > /proc/sys/vm/nr_hugepages");
+    for (unsigned policy = LOCUS_POLICY_BIND; policy < LOCUS_POLICIES; policy++) {
+        struct locus_region_config config = on_nodes((enum locus_policy)policy, set_of(second, LOCUS_NODE_ANY));
+        struct locus_region *region;
+        skip_unless_available(config.policy);
+        config.page = LOCUS_PAGE_2M;
+        config.bytes = (there + 1) * 2 * MIB;
+        config.populate = policy % 2;
+        int result = locus_region_open(&region, &config);
+        cr_assert_eq(result, locus_policy_strict(config.policy) ? -ENOMEM : 0, "%s: %d", locus_policy_name(config.policy), result);
+        if (!result) {
+            memset(locus_region_base(region), 1, config.bytes);
+            locus_region_close(region);
+            continue;
+        }
+        locus_region_why(&config, result, why, sizeof why);
+        snprintf(named, sizeof named, "node %d has %lu free huge pages", second, there);
+        cr_assert(strstr(why, named) && strstr(why, "nr_hugepages"), "%s", why);
+    }
+}
+
+static int take_huge_pages_in_a_small_group(void *argument)
+{
+    struct locus_region_config config = plain(8 * MIB);
+    struct locus_region *region;
+    char why[400];
+    (void)argument;
+    config.page = LOCUS_PAGE_2M;
+    if (!enter_group("hugetlb", "hugetlb.2MB.max", "hugetlb.2MB.limit_in_bytes", "4194304"))
+        return CANNOT;
+    if (locus_region_open(&region, &config) != -ENOMEM)
+        return 3;
+    locus_region_why(&config, -ENOMEM, why, sizeof why);
+    if (!strstr(why, "leaves 4 MiB") || !strstr(why, "hugetlb.2MB.max"))
+        return 4;
+    config.bytes = 4 * MIB;
+    if (locus_region_open(&region, &config) != 0)
+        return 5;
+    memset(locus_region_base(region), 1, config.bytes);
+    return 0;
+}
+
+Test(policy, huge_pages_beyond_the_groups_limit_are_enomem_at_open)
+{
+    if (free_huge_pages(next_node(0, true)) < 4 && free_huge_pages(next_node(next_node(0, true) + 1, true)) < 4)
+        cr_skip_test("needs 4 free huge pages on a node: echo 8 > /proc/sys/vm/nr_hugepages");
+    int status = in_group(take_huge_pages_in_a_small_group, NULL, "hugetlb");
+    if (status == CANNOT)
+        cr_skip_test("needs root and a hugetlb cgroup that can be made");
+    cr_assert_eq(status, 0, "the child ended with %d", status);
 }
 
 Test(policy, repair_of_transparent_huge_pages_brings_each_back_whole)

@@ -3,11 +3,10 @@
 // policy: every policy on every node, the reasons if one is unavailable, and the room on a set of nodes. policy_nodes_test.c
 // tests several nodes together.
 #include "placement/memory/region_internal.h"
-#include "policy_test.h"
+#include "placement/memory/tests/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #define MODE_WEIGHTED 6 // MPOL_WEIGHTED_INTERLEAVE, which is newer than some headers
 
@@ -25,6 +24,7 @@ Test(policy, names_differ_and_end_where_the_policies_do)
     cr_assert_eq(count, LOCUS_POLICIES);
     cr_assert_eq(migrate, 1);
     cr_assert_eq(strict, 2);
+    cr_assert_eq(LOCUS_POLICY_BY_NODE, 0);
     cr_assert(locus_policy_migrates(LOCUS_POLICY_BIND_BALANCING) && locus_policy_strict(LOCUS_POLICY_BIND_BALANCING));
     cr_assert_null(locus_policy_name((enum locus_policy) - 1));
     cr_assert_eq(locus_policy_probe((enum locus_policy)LOCUS_POLICIES), -EINVAL);
@@ -84,6 +84,59 @@ Test(policy, each_policy_on_each_node_is_granted_and_every_page_is_there)
             locus_region_close(region);
         }
     }
+}
+
+Test(policy, a_node_that_is_named_binds_if_no_policy_is_and_none_is_first_touch)
+{
+    skip_unless_available(LOCUS_POLICY_BIND);
+    for (int node = next_node(0, true); node < NODES; node = next_node(node + 1, true)) {
+        struct locus_region_config config = {.size = sizeof config, .bytes = PAGES * UNIT, .node = node, .populate = true};
+        struct locus_region_config as_set = config, bound_there = bound(config.bytes, node, true);
+        as_set.node = LOCUS_NODE_ANY;
+        as_set.nodes = bound_there.nodes = set_of(node, LOCUS_NODE_ANY);
+        for (int i = 0; i < 2; i++) {
+            struct locus_region *region = must_open(i ? &as_set : &config);
+            cr_assert_eq(must_hold(region, &bound_there).requested.policy, LOCUS_POLICY_BIND);
+            locus_region_close(region);
+        }
+    }
+    struct locus_region_config unnamed = plain(UNIT);
+    struct locus_region *region = must_open(&unnamed);
+    cr_assert_eq(must_verify(region).granted.policy, LOCUS_POLICY_FIRST_TOUCH);
+    cr_assert_eq(must_verify(region).requested.policy, LOCUS_POLICY_FIRST_TOUCH);
+    locus_region_close(region);
+    const int wrong[] = {next_node(0, false), NODES, -2};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        unnamed.node = wrong[i];
+        cr_assert_eq(locus_region_open(&region, &unnamed), -EINVAL, "node %d", wrong[i]);
+    }
+}
+
+// Where the process has one node only, its pages cannot lie elsewhere.
+static int name_a_node_without_mbind(void *argument)
+{
+    int error = *(int *)argument, second;
+    struct locus_region_config config = {.size = sizeof config, .bytes = UNIT};
+    struct locus_region *region;
+    char why[400];
+    int expected = two_nodes(&config.node, &second) ? -error : 0;
+    if (!forbid(SYS_mbind, ANY_THIRD, error))
+        return CANNOT;
+    if (locus_region_open(&region, &config) != expected)
+        return 3;
+    locus_region_why(&config, -error, why, sizeof why);
+    if (expected && !strstr(why, "LOCUS_NODE_ANY"))
+        return 4;
+    config.policy = LOCUS_POLICY_BIND;
+    if (locus_region_open(&region, &config) != -error)
+        return 5;
+    config = (struct locus_region_config){.size = sizeof config, .bytes = UNIT, .node = LOCUS_NODE_ANY};
+    return locus_region_open(&region, &config);
+}
+
+Test(policy, a_named_node_without_mbind_is_refused_unless_it_is_the_only_one)
+{
+    each_error(name_a_node_without_mbind, EPERM, ENOSYS);
 }
 
 Test(policy, nodes_that_cannot_be_had_are_einval_and_the_node_is_named)
@@ -220,64 +273,40 @@ Test(policy, a_node_outside_the_cpuset_is_einval_and_the_cpuset_is_named)
     cr_assert_eq(status, 0, "the child ended with %d", status);
 }
 
-// A group of its own below the root of the controller's hierarchy (cgroup v1) or of the only one (v2).
-static void group_path(const char *controller, pid_t owner, char *path, size_t bytes)
+// Under 32 MiB. The last policy is one of malloc's memory, which has none.
+static int open_in_a_small_group(void *argument)
 {
-    char first[64];
-    snprintf(first, sizeof(first), "/sys/fs/cgroup/%s", controller);
-    if (access(first, F_OK) != 0)
-        snprintf(first, sizeof(first), "/sys/fs/cgroup");
-    snprintf(path, bytes, "%s/locus_policy_test_%d", first, (int)owner);
-}
-
-static bool enter_group(const char *controller, const char *setting, const char *setting_v1, const char *value)
-{
-    char path[120], enable[40];
-    group_path(controller, getppid(), path, sizeof(path));
-    snprintf(enable, sizeof(enable), "+%s", controller);
-    put("/sys/fs/cgroup", "cgroup.subtree_control", enable); // v2; there is no such file in v1
-    if (mkdir(path, 0755) != 0)
-        return false;
-    if (strcmp(controller, "cpuset") == 0 && !put(path, "cpuset.cpus", "0"))
-        return false;
-    return (put(path, setting, value) || put(path, setting_v1, value)) && put(path, "cgroup.procs", "0");
-}
-
-static int in_group(int (*body)(void *), const char *controller)
-{
-    char path[120];
-    int status = in_child(body, NULL);
-    group_path(controller, getpid(), path, sizeof(path));
-    rmdir(path);
-    return status;
-}
-
-static int bind_in_a_small_group(void *argument)
-{
-    (void)argument;
-    struct locus_region_config config = on_nodes(LOCUS_POLICY_BIND, (struct locus_nodes){{0}});
+    unsigned policy = *(unsigned *)argument;
+    struct locus_region_config config = on_nodes((enum locus_policy)policy, (struct locus_nodes){{0}});
     struct locus_region *region;
     for (int node = next_node(0, true); node < NODES; node = next_node(node + 1, true))
-        locus_nodes_add(&config.nodes, node);
+        if (policy != LOCUS_POLICY_PREFERRED || locus_nodes_count(&config.nodes) == 0)
+            locus_nodes_add(&config.nodes, node);
     if (!enter_group("memory", "memory.max", "memory.limit_in_bytes", "33554432"))
         return CANNOT;
+    if (policy == LOCUS_POLICIES)
+        return region_process_holds(8 * MIB) != 0 || region_process_holds(48 * MIB) != -ENOMEM;
     if (locus_region_open(&region, &config) != 0)
         return 3;
     config.bytes = 48 * MIB;
     if (locus_region_open(&region, &config) != -ENOMEM)
         return 4;
-    char why[256];
+    char why[300];
     locus_region_why(&config, -ENOMEM, why, sizeof(why));
     return strstr(why, "the cgroup's limit leaves") == NULL || strstr(why, "49 MiB are needed") == NULL;
 }
 
-Test(policy, a_bind_to_all_nodes_beyond_the_groups_limit_is_refused)
+Test(policy, what_is_populated_beyond_the_groups_limit_is_refused_whatever_the_policy)
 {
     skip_unless_available(LOCUS_POLICY_BIND);
-    int status = in_group(bind_in_a_small_group, "memory");
-    if (status == CANNOT)
-        cr_skip_test("needs root and a memory cgroup that can be made");
-    cr_assert_eq(status, 0, "the child ended with %d", status);
+    for (unsigned policy = 0; policy <= LOCUS_POLICIES; policy++) {
+        if (policy < LOCUS_POLICIES && locus_policy_probe((enum locus_policy)policy))
+            continue;
+        int status = in_group(open_in_a_small_group, &policy, "memory");
+        if (status == CANNOT)
+            cr_skip_test("needs root and a memory cgroup that can be made");
+        cr_assert_eq(status, 0, "policy %u: the child ended with %d", policy, status);
+    }
 }
 
 static int bind_outside_the_cpuset(void *argument)
@@ -309,7 +338,7 @@ Test(policy, a_cpuset_without_the_second_node_refuses_it_alone_and_in_a_set)
     int first, second;
     if (!two_nodes(&first, &second))
         cr_skip_test(NEEDS_TWO);
-    int status = in_group(bind_outside_the_cpuset, "cpuset");
+    int status = in_group(bind_outside_the_cpuset, NULL, "cpuset");
     if (status == CANNOT)
         cr_skip_test("needs root and a cpuset that can be made");
     cr_assert_eq(status, 0, "the child ended with %d", status);

@@ -4,7 +4,7 @@
 #ifndef LOCUS_TESTS_POLICY_TEST_H
 #define LOCUS_TESTS_POLICY_TEST_H
 
-#include "region_child.h"
+#include "placement/memory/tests/region_child.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,6 +6,9 @@
 
 #include "placement/memory/tests/region_test.h"
 
+#include <stdio.h>
+#include <sys/resource.h>
+
 // Runs `body` in a forked child; its exit status, or 128 + signal. _exit keeps the harness's own exit handlers out of it.
 static inline int in_child(int (*body)(void *), void *argument)
 {
@@ -38,6 +41,18 @@ static inline bool forbid(long number, long third, int error)
     };
     struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]), .filter = program};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// Leaves this process `bytes` more of address space than it has. For good: in a child.
+static inline bool leave_address_space(size_t bytes)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool read = file && fscanf(file, "%lu", &pages) == 1;
+    if (file)
+        fclose(file);
+    rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+    return read && setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0;
 }
 
 static inline void each_error(int (*body)(void *), int first, int second)
