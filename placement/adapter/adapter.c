@@ -199,14 +199,15 @@ static int begin(struct locus_adapter_version *version, enum busy what, struct l
 {
     version->op.done = done;
     version->busy = what;
+    struct locus_id key = locus_id_of(version->key);
     int error = 0;
     if (what == BRINGING_WARM || what == BRINGING_COLD)
-        error = locus_tier_load(tier, version->key, locus_pages_address(version->adapters->pages, version->range), version->bytes,
+        error = locus_tier_load(tier, key, locus_pages_address(version->adapters->pages, version->range), version->bytes,
                                 &version->op);
     else if (what == SINKING || what == LOADING)
-        error = locus_tier_store(tier, version->key, memory, version->bytes, &version->op);
+        error = locus_tier_store(tier, key, memory, version->bytes, &version->op);
     else
-        error = locus_tier_drop(tier, version->key, &version->op);
+        error = locus_tier_drop(tier, key, &version->op);
     if (error)
         version->busy = IDLE;
     return error;
@@ -333,10 +334,11 @@ static void advance(struct locus_adapters *adapters, uint64_t now_ns)
 
 // --- open and close -------------------------------------------------------------------------------------------------------------
 
-static int found(void *context, uint64_t key, uint64_t bytes)
+static int found(void *context, struct locus_id id, uint64_t bytes)
 {
     struct locus_adapters *adapters = context;
-    if (key >> 32 >= adapters->numbers)
+    uint64_t key = id.word[0];
+    if (id.word[1] || key >> 32 >= adapters->numbers)
         return -EINVAL;
     struct locus_adapter_version **newest = &adapters->newest[key >> 32], *version = version_new(adapters, key, bytes);
     if (!version)

@@ -51,8 +51,9 @@ struct locus_adapters_config {
 };
 
 // Finds the adapters that the cold tier has: of each number the newest version, the older ones are dropped. Its keys are ours:
-// number << 32 | version, so a tier is either cold or warm. 0, -EINVAL (no arena or no cold tier, or the warm one is the cold one;
-// an object whose number is too great), -ENOMEM, -E2BIG (version.h), or as the policy's open().
+// locus_id_of(number << 32 | version), so a tier is either cold or warm. 0, -EINVAL (no arena or no cold tier, or the warm one is
+// the cold one; an object whose number is too great, or whose key is none of ours), -ENOMEM, -E2BIG (version.h), or as the policy's
+// open().
 int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters_config *config);
 
 // -EBUSY: somebody holds an adapter; nothing changes. Otherwise ends all wishes, waits for what is under way, and gives back pages

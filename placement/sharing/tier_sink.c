@@ -119,8 +119,8 @@ static void dropped(struct locus_tier_op *op, int result)
     struct move *move = (struct move *)op;
     (void)result; // a tier that takes no drops takes no stores either, so nobody wants the room
     move->state = IDLE;
-    offer_again(move->sink->copies, op->key);
-    offer_again(move->sink->started, op->key);
+    offer_again(move->sink->copies, op->key.word[0]);
+    offer_again(move->sink->started, op->key.word[0]);
 }
 
 // pre: no store of it is under way. -EAGAIN: too many drops are. 0: it is gone, and its room is free, of a file a little later.
@@ -132,7 +132,7 @@ static int forget(struct locus_tier_sink *sink, uint32_t slot)
         return -EAGAIN;
     move->op.done = dropped;
     move->state = UNDER_WAY;
-    if (locus_tier_drop(sink->config.tier[tier], sink->ids.id[slot], &move->op))
+    if (locus_tier_drop(sink->config.tier[tier], locus_id_of(sink->ids.id[slot]), &move->op))
         move->state = IDLE;
     list_remove(list_of(sink, slot), sink->links, slot);
     ids_drop(&sink->ids, slot);
@@ -159,7 +159,7 @@ static void read_begin(struct locus_tier_sink *sink, uint32_t slot, void *block,
     struct locus_tier *tier = sink->config.tier[sink->entry[slot].tier];
     *wait = (struct wait){.op.done = waited, .left = left};
     ++*left;
-    int error = locus_tier_load(tier, sink->ids.id[slot], block, sink->config.block_bytes, &wait->op);
+    int error = locus_tier_load(tier, locus_id_of(sink->ids.id[slot]), block, sink->config.block_bytes, &wait->op);
     if (error)
         waited(&wait->op, error);
 }
@@ -215,7 +215,8 @@ static int offer(struct move *move)
     const struct entry *entry = &sink->entry[move->slot];
     struct locus_tier *tier = sink->config.tier[entry->tier];
     move->state = UNDER_WAY;
-    int error = locus_tier_store(tier, sink->ids.id[move->slot], entry->from, sink->config.block_bytes, &move->op);
+    struct locus_id key = locus_id_of(sink->ids.id[move->slot]);
+    int error = locus_tier_store(tier, key, entry->from, sink->config.block_bytes, &move->op);
     if (error != -EBUSY || tier != sink->file)
         return error;
     move->state = WAITS;
@@ -401,12 +402,14 @@ struct finding {
     uint8_t tier;
 };
 
-static int found(void *context, uint64_t id, uint64_t bytes)
+static int found(void *context, struct locus_id key, uint64_t bytes)
 {
     const struct finding *finding = context;
     struct locus_tier_sink *sink = finding->sink;
     uint32_t *count = &sink->count[finding->tier];
-    if (bytes != sink->config.block_bytes || *count == sink->config.blocks[finding->tier] || ids_find(&sink->ids, id) != NONE)
+    uint64_t id = key.word[0];
+    bool full = *count == sink->config.blocks[finding->tier];
+    if (key.word[1] || bytes != sink->config.block_bytes || full || ids_find(&sink->ids, id) != NONE)
         return -EINVAL;
     uint32_t slot = ids_add(&sink->ids, id);
     sink->entry[slot] = (struct entry){.tier = finding->tier, .came_ns = clock_now_ns()};

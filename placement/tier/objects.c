@@ -142,8 +142,9 @@ uint32_t objects_run(const struct objects *objects, uint32_t unit, uint32_t *nex
 
 // --- keys ----------------------------------------------------------------------------------------------------------------------
 
-static uint32_t place_of(const struct objects *objects, uint64_t key) // the finalizer of MurmurHash3
+static uint32_t place_of(const struct objects *objects, struct locus_id id)
 {
+    uint64_t key = id.word[0] ^ id.word[1] * 0x9e3779b97f4a7c15; // then the finalizer of MurmurHash3
     key ^= key >> 33;
     key *= 0xff51afd7ed558ccd;
     key ^= key >> 33;
@@ -152,15 +153,15 @@ static uint32_t place_of(const struct objects *objects, uint64_t key) // the fin
     return (uint32_t)key & objects->mask;
 }
 
-static uint32_t place_find(const struct objects *objects, uint64_t key) // its place, or the free one where it would be
+static uint32_t place_find(const struct objects *objects, struct locus_id key) // its place, or the free one where it would be
 {
     uint32_t place = place_of(objects, key), object;
-    while ((object = objects->table[place]) != OBJECT_NONE && objects->object[object].key != key)
+    while ((object = objects->table[place]) != OBJECT_NONE && !locus_id_equal(objects->object[object].key, key))
         place = (place + 1) & objects->mask;
     return place;
 }
 
-uint32_t objects_find(const struct objects *objects, uint64_t key)
+uint32_t objects_find(const struct objects *objects, struct locus_id key)
 {
     return objects->table[place_find(objects, key)];
 }

@@ -10,13 +10,15 @@
 // A key leads to an object by a table of numbers with linear probing, at most half full. A removal moves later numbers up instead
 // of leaving a mark, so look-ups do not get slower with time (Knuth, TAOCP 3, 6.4, algorithm R).
 //
-// Cost: O(1) for a key, O(units / 64) at worst for the first free unit, O(1) for each after it in a run. Memory: 92 to 100 bytes a
+// Cost: O(1) for a key, O(units / 64) at worst for the first free unit, O(1) for each after it in a run. Memory: 68 to 76 bytes a
 // unit, the table's share between 8 and 16 of these.
 #ifndef LOCUS_OBJECTS_H
 #define LOCUS_OBJECTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "id.h"
 
 #define OBJECT_NONE UINT32_MAX // no object, no unit
 #define OBJECTS_UNITS_MAX (1u << 30)
@@ -30,7 +32,7 @@ enum object_state {
 };
 
 struct object {
-    uint64_t key;
+    struct locus_id key;
     uint64_t bytes, held;       // as given, and as stored
     uint64_t sequence;          // in a file: a later one of the same key is newer
     uint32_t first;             // unit; of a free object: the next free one
@@ -67,7 +69,7 @@ void objects_shorten(struct objects *objects, uint32_t object, uint32_t units);
 // pre: no key leads to it.
 void objects_free(struct objects *objects, uint32_t object);
 
-uint32_t objects_find(const struct objects *objects, uint64_t key);
+uint32_t objects_find(const struct objects *objects, struct locus_id key);
 void objects_enter(struct objects *objects, uint32_t object); // pre: nothing is under its key
 void objects_leave(struct objects *objects, uint32_t object); // pre: it was entered
 

@@ -57,7 +57,7 @@ static void units_count(struct locus_tier *tier)
     counter_set(&tier->stats.units_free, tier->objects.units_free);
 }
 
-static int tier_coming(struct locus_tier *tier, uint64_t key, uint64_t bytes, uint32_t *out)
+static int tier_coming(struct locus_tier *tier, struct locus_id key, uint64_t bytes, uint32_t *out)
 {
     uint64_t held = bytes, units = tier->kind->units(tier, bytes, &held);
     uint32_t old = objects_find(&tier->objects, key);
@@ -181,7 +181,7 @@ static bool is_numbers(const void *memory, uint64_t bytes)
     return ((uintptr_t)memory | bytes) % sizeof(uint16_t) == 0;
 }
 
-static void op_fill(struct locus_tier_op *op, uint32_t kind, uint64_t key, void *memory, uint64_t bytes, uint32_t object)
+static void op_fill(struct locus_tier_op *op, uint32_t kind, struct locus_id key, void *memory, uint64_t bytes, uint32_t object)
 {
     op->next = NULL;
     op->kind = kind;
@@ -191,7 +191,7 @@ static void op_fill(struct locus_tier_op *op, uint32_t kind, uint64_t key, void 
     op->object = object;
 }
 
-int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes, struct locus_tier_op *op)
+int locus_tier_store(struct locus_tier *tier, struct locus_id key, const void *from, uint64_t bytes, struct locus_tier_op *op)
 {
     uint32_t object;
     if (bytes == 0 || (tier->kind->numbers && !is_numbers(from, bytes)))
@@ -207,13 +207,13 @@ int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, ui
 }
 
 // The object that a call may use, or OBJECT_NONE.
-static uint32_t here(const struct locus_tier *tier, uint64_t key)
+static uint32_t here(const struct locus_tier *tier, struct locus_id key)
 {
     uint32_t object = objects_find(&tier->objects, key);
     return object != OBJECT_NONE && tier->objects.object[object].state == OBJECT_HERE ? object : OBJECT_NONE;
 }
 
-int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes, struct locus_tier_op *op)
+int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op)
 {
     uint32_t number = here(tier, key);
     if (tier->kind->numbers && !is_numbers(to, bytes))
@@ -231,7 +231,7 @@ int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t by
     return error;
 }
 
-int locus_tier_drop(struct locus_tier *tier, uint64_t key, struct locus_tier_op *op)
+int locus_tier_drop(struct locus_tier *tier, struct locus_id key, struct locus_tier_op *op)
 {
     uint32_t number = objects_find(&tier->objects, key);
     if (number == OBJECT_NONE)
@@ -259,7 +259,7 @@ int locus_tier_check(struct locus_tier *tier)
     return tier->kind->check(tier);
 }
 
-int locus_tier_find(const struct locus_tier *tier, uint64_t key, uint64_t *bytes)
+int locus_tier_find(const struct locus_tier *tier, struct locus_id key, uint64_t *bytes)
 {
     uint32_t object = here(tier, key);
     if (object == OBJECT_NONE)
@@ -269,7 +269,7 @@ int locus_tier_find(const struct locus_tier *tier, uint64_t key, uint64_t *bytes
     return 0;
 }
 
-int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, uint64_t key, uint64_t bytes), void *context)
+int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, struct locus_id key, uint64_t bytes), void *context)
 {
     int result = 0;
     for (uint32_t i = 0; i < tier->objects.units && !result; i++) {

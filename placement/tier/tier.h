@@ -2,8 +2,9 @@
 //
 // tier: a place where bytes wait until they are wanted again: in another node's memory, as int8 in memory, or in a file.
 //
-// A tier holds objects: a key of the caller's and a number of bytes, stored as a whole and loaded as a whole. tier_far.h opens the
-// two kinds in memory, tier_file.h the file. What goes where, and when, is the caller's policy: sink.h.
+// A tier holds objects: a key of the caller's (id.h) and a number of bytes, stored as a whole and loaded as a whole. Any key will
+// do, zeros, too: a tier only compares them. tier_far.h opens the two kinds in memory, tier_file.h the file. What goes where, and
+// when, is the caller's policy: sink.h.
 //
 //     store     the object is new, or takes the place of the key's old one when it is complete. Until then, and if the store
 //               fails, the old one stays. So a replacement needs room beside the old object.
@@ -30,12 +31,14 @@
 // Threads: none of the calls takes a lock. A tier has one owner at a time, whose thread makes all calls, except
 // locus_tier_stats(): that one is for any thread. Another thread may take over if something orders it after the first. A node's
 // threads use the node's tier, so that each has a ring of its own (tier_file.h).
-// Memory: allocated by open: about 100 bytes a unit.
+// Memory: allocated by open: at most 80 bytes a unit.
 #ifndef LOCUS_TIER_H
 #define LOCUS_TIER_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "id.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,7 +52,8 @@ struct locus_tier_op {
     void (*done)(struct locus_tier_op *op, int result);
     struct locus_tier_op *next; // from here on the tier's
     void *memory;
-    uint64_t key, bytes;
+    struct locus_id key;
+    uint64_t bytes;
     uint32_t object, kind;
 };
 
@@ -64,14 +68,14 @@ void locus_tier_close(struct locus_tier *tier);
 // -ERANGE   int8 only: a number is infinite or NaN
 // -EIO      a file that could not be written before (locus_tier_why): no more stores and drops, but loads
 // -ENODEV   the memory is no longer where it was (locus_tier_check): likewise
-int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes, struct locus_tier_op *op);
+int locus_tier_store(struct locus_tier *tier, struct locus_id key, const void *from, uint64_t bytes, struct locus_tier_op *op);
 
 // `bytes`: the room at `to`. The object has locus_tier_find() bytes, and no others are written. 0, -ENOENT, -EMSGSIZE: less room
 // than that, or -EINVAL: as the kind says (tier_far.h).
-int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes, struct locus_tier_op *op);
+int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op);
 
 // After done() with 0 the object does not come back, whatever happens. 0, -ENOENT, -EBUSY, -EIO or -ENODEV.
-int locus_tier_drop(struct locus_tier *tier, uint64_t key, struct locus_tier_op *op);
+int locus_tier_drop(struct locus_tier *tier, struct locus_id key, struct locus_tier_op *op);
 
 // Starts what waits, and delivers what is complete. If nothing is, waits up to `wait_ns` until something is, or until nothing is
 // under way. Returns how many were delivered.
@@ -79,11 +83,11 @@ uint32_t locus_tier_poll(struct locus_tier *tier, uint64_t wait_ns);
 
 // Is the key's object here, and how long was it when it was stored? An object is here from its store's done() to the call of
 // drop. bytes may be NULL. 0 or -ENOENT.
-int locus_tier_find(const struct locus_tier *tier, uint64_t key, uint64_t *bytes);
+int locus_tier_find(const struct locus_tier *tier, struct locus_id key, uint64_t *bytes);
 
 // Calls each() for every object, in no order, until it returns something other than 0, and returns that. each() must not call the
 // tier. This is how a restart learns what is in a file.
-int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, uint64_t key, uint64_t bytes), void *context);
+int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, struct locus_id key, uint64_t bytes), void *context);
 
 // Is the memory under the tier still where it was? 0, or -ENODEV: a node went offline, or pages were moved away from it. The kernel
 // moves the pages first, so the objects are still there and can be loaded, but nothing new is taken. (Memory that fails without

@@ -63,7 +63,7 @@ struct locus_tier_file_config {
 
 // 0, or:
 // -EINVAL   a field is out of range; or the file was made with other bytes or unit_bytes; or is no tier's at all, and not empty
-// -EPROTO   the file is of another version of the format
+// -EPROTO   the file is of another version of the format. Version 1 had keys of 64 bits
 // -ENOENT   bytes is 0, and there is no such file, or it is empty, or its making was cut off; with bytes it is made, or made anew
 // -EBUSY    another tier has it open
 // -ENOSPC   the file system has no room for `bytes`
@@ -85,6 +85,11 @@ struct locus_tier_file_granted {
 
 // -EINVAL: not a tier in a file.
 int locus_tier_file_granted(const struct locus_tier *tier, struct locus_tier_file_granted *out);
+
+// 128 random bits, drawn by getrandom(2) when the file is made and kept in it: each open of the file gives the same. For a caller
+// whose keys depend on a secret and have to be the same after a restart, as the ids of a prefix cache are. The tier makes no use of
+// them. They are as secret as the file is. -EINVAL: not a tier in a file.
+int locus_tier_file_secret(const struct locus_tier *tier, uint64_t out[2]);
 
 #ifdef __cplusplus
 }

@@ -67,7 +67,7 @@ static int outcome(const struct server *server, const struct wait *wait, int err
 static int drop(struct server *server, uint32_t request)
 {
     struct wait wait = {.op.done = done};
-    return outcome(server, &wait, locus_tier_drop(server->tier, request, &wait.op));
+    return outcome(server, &wait, locus_tier_drop(server->tier, locus_id_of(request), &wait.op));
 }
 
 // --- contents ------------------------------------------------------------------------------------------------------------------
@@ -127,12 +127,13 @@ int swap_out(struct server *server, const struct live *live, bool *stored)
         return error;
     uint64_t bytes = bytes_of(server, live->request, live->tokens), *tags = calloc(1, bytes);
     struct wait wait = {.op.done = done};
+    struct locus_id key = locus_id_of(live->request);
     error = tags ? 0 : -ENOMEM;
     if (!error && server->config->tags) {
         tags_move(server, live, tags, OUT);
         error = contents_note(server, live);
     }
-    *stored = !error && outcome(server, &wait, locus_tier_store(server->tier, live->request, tags, bytes, &wait.op)) == 0;
+    *stored = !error && outcome(server, &wait, locus_tier_store(server->tier, key, tags, bytes, &wait.op)) == 0;
     if (*stored)
         server->out->tier_stored_bytes += bytes / sizeof *tags * server->kv.token_bytes;
     else
@@ -145,8 +146,9 @@ int swap_in(struct server *server, const struct live *live, bool *loaded)
 {
     uint64_t bytes = bytes_of(server, live->request, live->tokens), *tags = malloc(bytes);
     struct wait wait = {.op.done = done};
+    struct locus_id key = locus_id_of(live->request);
     int error = tags ? 0 : -ENOMEM;
-    *loaded = !error && outcome(server, &wait, locus_tier_load(server->tier, live->request, tags, bytes, &wait.op)) == 0;
+    *loaded = !error && outcome(server, &wait, locus_tier_load(server->tier, key, tags, bytes, &wait.op)) == 0;
     if (*loaded)
         server->out->tier_loaded_bytes += bytes / sizeof *tags * server->kv.token_bytes;
     if (*loaded && server->config->tags) {

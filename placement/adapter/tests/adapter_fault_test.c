@@ -39,7 +39,7 @@ Test(adapter_fault, an_unload_that_the_cold_tier_refuses_changes_nothing, .timeo
         if (late)
             write_fails = true;
         else // of version 1: while this is under way, a drop is -EBUSY
-            cr_assert_eq(locus_tier_store(world.cold, UINT64_C(1) << 32 | 1, weights, sizeof weights, &op), 0);
+            cr_assert_eq(locus_tier_store(world.cold, locus_id_of(UINT64_C(1) << 32 | 1), weights, sizeof weights, &op), 0);
         cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), late ? -EIO : -EBUSY);
         write_fails = false;
         cr_expect_eq(where(1).holders, 1);
@@ -77,7 +77,7 @@ Test(adapter_fault, a_warm_tier_without_room_is_no_error, .timeout = 60)
     static char filler[6u << 20];
     struct locus_tier_op op = {0};
     op.done = filled;
-    cr_assert_eq(locus_tier_store(world.warm, UINT64_MAX, filler, sizeof filler, &op), 0);
+    cr_assert_eq(locus_tier_store(world.warm, locus_id_of(UINT64_MAX), filler, sizeof filler, &op), 0);
     for (uint32_t number = 0; number < 3; number++) {
         load(number, 0);
         use(number, 0, true);
@@ -85,7 +85,7 @@ Test(adapter_fault, a_warm_tier_without_room_is_no_error, .timeout = 60)
     cr_expect_gt(stats().sink_refused, 0);
     for (uint32_t number = 0; number < 3; number++)
         use(number, 0, !where(number).warm);
-    cr_assert_eq(locus_tier_drop(world.warm, UINT64_MAX, &op), 0);
+    cr_assert_eq(locus_tier_drop(world.warm, locus_id_of(UINT64_MAX), &op), 0);
     for (uint32_t number = 0; number < 3; number++) {
         use(number, 0, !where(number).warm);
         cr_expect(where(number).warm, "now there is room");
@@ -136,9 +136,10 @@ Test(adapter_fault, an_unload_that_fails_halfway_leaves_the_newest, .timeout = 6
     load(1, 0);
     struct locus_adapter_hold first = held(1, 0, true);
     load(1, 1);
-    cr_assert_eq(locus_tier_store(world.cold, key, weights, sizeof weights, &op), 0); // while this is under way, a drop is -EBUSY
+    // While this is under way, a drop is -EBUSY.
+    cr_assert_eq(locus_tier_store(world.cold, locus_id_of(key), weights, sizeof weights, &op), 0);
     cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), -EBUSY);
-    cr_expect_eq(locus_tier_find(world.cold, key | 1, NULL), 0);
+    cr_expect_eq(locus_tier_find(world.cold, locus_id_of(key | 1), NULL), 0);
     release(&first);
     use(1, 1, true);
     world_close();

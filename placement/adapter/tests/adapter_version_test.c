@@ -150,10 +150,10 @@ Test(adapter_version, versions_are_numbered_after_those_that_are_found, .timeout
         world_open(false, "lru", 2, 2);
         cr_assert_eq(locus_adapters_close(world.adapters), 0);
         make(3, 0);
-        cr_assert_eq(locus_tier_store(world.cold, number | cases[i].found, weights, sizeof weights, &op), 0);
+        cr_assert_eq(locus_tier_store(world.cold, locus_id_of(number | cases[i].found), weights, sizeof weights, &op), 0);
         cr_assert_eq(adapters_open("lru", 2, 2), 0);
         cr_expect_eq(locus_adapters_load(world.adapters, 0, 3, weights, sizeof weights), cases[i].error);
-        cr_expect_eq(locus_tier_find(world.cold, number | (cases[i].found + !cases[i].error), NULL), 0);
+        cr_expect_eq(locus_tier_find(world.cold, locus_id_of(number | (cases[i].found + !cases[i].error)), NULL), 0);
         cr_expect_eq(objects_of(world.cold), 1);
         use(3, 0, true);
         world_close();

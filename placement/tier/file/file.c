@@ -130,7 +130,8 @@ static int first_write(const struct file *file, struct file_first *first, const 
             first->units ? "too many" : "no", unit_bytes);
         return -EINVAL;
     }
-    if (getrandom(&first->id, sizeof first->id, 0) != sizeof first->id)
+    if (getrandom(&first->id, sizeof first->id, 0) != sizeof first->id ||
+        getrandom(first->secret, sizeof first->secret, 0) != sizeof first->secret)
         return -EIO;
     first->checksum = file_block_checksum(first, &first->checksum);
     ssize_t written = pwrite(file->fd, first, sizeof *first, 0);
@@ -294,6 +295,7 @@ static int file_get(struct file *file, const struct locus_tier_file_config *conf
         error = shaped(file, first, config);
     if (!error) {
         file->id = first->id;
+        memcpy(file->secret, first->secret, sizeof file->secret);
         file->units_offset = file_units_offset(first->units, first->unit_bytes);
         error = tier_init(&file->tier, &file_kind, first->units, first->unit_bytes);
     }
@@ -348,5 +350,13 @@ int locus_tier_file_granted(const struct locus_tier *tier, struct locus_tier_fil
     if (tier->kind != &file_kind)
         return -EINVAL;
     *out = ((const struct file *)tier)->granted;
+    return 0;
+}
+
+int locus_tier_file_secret(const struct locus_tier *tier, uint64_t out[2])
+{
+    if (tier->kind != &file_kind)
+        return -EINVAL;
+    memcpy(out, ((const struct file *)tier)->secret, 2 * sizeof *out);
     return 0;
 }

@@ -19,7 +19,7 @@
 #include "io.h"
 
 #define FILE_BLOCK 4096u
-#define FILE_VERSION 1u
+#define FILE_VERSION 2u
 #define FILE_MAGIC UINT64_C(0x31454c4946434f4c)   // "LOCFILE1", read on a little-endian host
 #define HEADER_MAGIC UINT64_C(0x31544a424f434f4c) // "LOCOBJT1"
 #define FILE_RUNS_MAX 448u
@@ -30,14 +30,16 @@ struct file_first {
     uint32_t version, checksum; // of the block, with 0 here
     uint64_t id;                // random; in each header, so that none of a former file counts
     uint64_t units;
+    uint64_t secret[2];         // random, and of no meaning here: locus_tier_file_secret()
     uint32_t unit_bytes;
-    char rest[FILE_BLOCK - 36];
+    char rest[FILE_BLOCK - 52];
 };
 
 struct file_header {
     uint64_t magic;
     uint32_t version, checksum; // of the block, with 0 here
-    uint64_t id, key;
+    uint64_t id;
+    struct locus_id key;
     uint64_t sequence;
     uint64_t acknowledged;      // all stores up to this number were, when the header was written
     uint64_t bytes, held;
@@ -45,7 +47,7 @@ struct file_header {
     uint32_t packed;            // 1: by zstd
     uint32_t runs_count;
     uint32_t runs[FILE_RUNS_MAX][2]; // {first unit, count}
-    char rest[FILE_BLOCK - 76 - 8 * FILE_RUNS_MAX];
+    char rest[FILE_BLOCK - 84 - 8 * FILE_RUNS_MAX];
 };
 
 _Static_assert(sizeof(struct file_first) == FILE_BLOCK && sizeof(struct file_header) == FILE_BLOCK, "a block each");
@@ -88,7 +90,7 @@ struct file {
     struct locus_tier tier;
     struct io io;
     int fd;
-    uint64_t id, units_offset;
+    uint64_t id, secret[2], units_offset;
     uint64_t sequence;          // the last one used
     uint64_t erases;            // headers of replaced objects that zeros were written over,
     uint64_t erases_synced;     // and how many of these a sync has covered

@@ -26,7 +26,8 @@
 #define PIECE_BLOCKS 256u // headers in one read
 
 struct newest {
-    uint64_t key, sequence;
+    struct locus_id key;
+    uint64_t sequence;
     uint32_t unit;
     bool unreadable;
 };
@@ -153,10 +154,10 @@ static int content_of(struct scan *scan, const struct file_header *header, enum 
     return 0;
 }
 
-static struct newest *newest_of(const struct scan *scan, uint64_t key)
+static struct newest *newest_of(const struct scan *scan, struct locus_id key)
 {
-    uint64_t place = (key * 0x9e3779b97f4a7c15) >> 32 & scan->mask;
-    while (scan->newest[place].sequence && scan->newest[place].key != key)
+    uint64_t place = ((key.word[0] ^ key.word[1]) * 0x9e3779b97f4a7c15) >> 32 & scan->mask;
+    while (scan->newest[place].sequence && !locus_id_equal(scan->newest[place].key, key))
         place = (place + 1) & scan->mask;
     return &scan->newest[place];
 }

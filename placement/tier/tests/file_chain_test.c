@@ -39,7 +39,7 @@ Test(file_chain, of_a_chain_that_is_taken_in_part_the_rest_is_offered_again)
         cr_assert_eq(ring_fault.cut, 0);
         cr_assert_str_eq(locus_tier_why(f.tier), "");
         restart(&f);
-        cr_assert_eq(locus_tier_find(f.tier, 1, NULL), -ENOENT);
+        cr_assert_eq(locus_tier_find(f.tier, locus_id_of(1), NULL), -ENOENT);
         cr_assert_eq(granted_of(f.tier).outdated, 0);
         faulty_end(&f);
     }
@@ -84,13 +84,13 @@ Test(file_chain, what_the_kernel_does_not_take_is_offered_until_it_does)
     struct waited waited;
     uint64_t begin = ms();
     ring_fault.refusals = 20;
-    cr_assert_eq(locus_tier_store(f.tier, 1, f.new, OLD, op_of(&waited)), 0);
+    cr_assert_eq(locus_tier_store(f.tier, locus_id_of(1), f.new, OLD, op_of(&waited)), 0);
     cr_assert_eq(locus_tier_poll(f.tier, UINT64_MAX), 1);
     cr_assert_eq(waited.result, 0);
     cr_assert_eq(ring_fault.refusals, 0);
     cr_assert_lt(ms() - begin, 5000);
     ring_fault.refusals = 1000000;
-    cr_assert_eq(locus_tier_load(f.tier, 1, f.got, OLD, op_of(&waited)), 0);
+    cr_assert_eq(locus_tier_load(f.tier, locus_id_of(1), f.got, OLD, op_of(&waited)), 0);
     cr_assert_eq(locus_tier_poll(f.tier, 30000000), 0, "it does not wait for ever");
     ring_fault.refusals = 0;
     cr_assert_eq(outcome(f.tier, &waited, 0), 0);
@@ -112,8 +112,8 @@ Test(file_chain, a_chain_that_is_cancelled_without_a_reason_ends_all_stores)
         cr_assert_eq(store(f.tier, 1, f.new, OLD), tags[i] == ERASE ? 0 : -EIO, "case %zu", i);
         no_fault();
         cr_assert(strstr(locus_tier_why(f.tier), "cancelled"), "case %zu: %s", i, locus_tier_why(f.tier));
-        cr_assert_eq(locus_tier_store(f.tier, 2, f.new, OLD, op_of(&waited)), -EIO);
-        cr_assert_eq(locus_tier_drop(f.tier, 1, op_of(&waited)), -EIO);
+        cr_assert_eq(locus_tier_store(f.tier, locus_id_of(2), f.new, OLD, op_of(&waited)), -EIO);
+        cr_assert_eq(locus_tier_drop(f.tier, locus_id_of(1), op_of(&waited)), -EIO);
         assert_holds(&f, 1, tags[i] == ERASE ? f.new : f.old);
         faulty_end(&f);
     }
@@ -159,14 +159,14 @@ Test(file_chain, a_sync_that_ends_after_another_has_failed_acknowledges_nothing)
     struct faulty f = chain_new();
     struct waited one, other;
     ring_fault = (struct ring_fault){.tags = SYNC, .times = 1, .result = -EIO};
-    cr_assert_eq(locus_tier_store(f.tier, 1, f.new, OLD, op_of(&one)), 0);
-    cr_assert_eq(locus_tier_store(f.tier, 2, f.new, OLD, op_of(&other)), 0);
+    cr_assert_eq(locus_tier_store(f.tier, locus_id_of(1), f.new, OLD, op_of(&one)), 0);
+    cr_assert_eq(locus_tier_store(f.tier, locus_id_of(2), f.new, OLD, op_of(&other)), 0);
     for (int polls = 0; polls < 1000 && one.calls + other.calls < 2; polls++)
         locus_tier_poll(f.tier, 10000000);
     cr_assert_eq(one.result, -EIO);
     cr_assert_eq(other.result, -EIO);
     assert_holds(&f, 1, f.old);
-    cr_assert_eq(locus_tier_find(f.tier, 2, NULL), -ENOENT);
+    cr_assert_eq(locus_tier_find(f.tier, locus_id_of(2), NULL), -ENOENT);
     faulty_end(&f);
 }
 
@@ -190,10 +190,10 @@ Test(file_chain, drops_that_cannot_begin_are_delivered_and_not_waited_for)
         must_store(f.tier, key, f.old, OLD);
     fault_at(FAULT_SYNC, 1, 1, -EIO);
     ops[0] = (struct locus_tier_op){.done = counted};
-    cr_assert_eq(locus_tier_store(f.tier, 9, f.new, OLD, &ops[0]), 0);
+    cr_assert_eq(locus_tier_store(f.tier, locus_id_of(9), f.new, OLD, &ops[0]), 0);
     for (uint64_t key = 1; key < 5; key++) {
         ops[key] = (struct locus_tier_op){.done = counted};
-        cr_assert_eq(locus_tier_drop(f.tier, key, &ops[key]), 0);
+        cr_assert_eq(locus_tier_drop(f.tier, locus_id_of(key), &ops[key]), 0);
     }
     uint64_t begin = ms();
     uint32_t delivered = 0;

@@ -75,9 +75,16 @@ Test(file_fault, other_files_other_versions_and_other_shapes_are_refused_by_name
     } block, good;
     block_read(&place, 0, &good);
     block = good;
-    block.first.version = 2;
+    block.first.version = FILE_VERSION + 1;
     block_write(&place, 0, &block);
-    cr_assert_eq(open_fails(config, "version 2"), -EPROTO);
+    cr_assert_eq(open_fails(config, "version 3"), -EPROTO);
+    block.first.version = 1; // whose keys had 64 bits
+    block_write(&place, 0, &block);
+    cr_assert_eq(open_fails(config, "version 1 of the format; this library knows version 2"), -EPROTO);
+    block = good;
+    block.first.secret[1]++;
+    block_write(&place, 0, &block);
+    cr_assert_eq(open_fails(config, "damaged: its first block"), -EINVAL);
     block = good;
     block.first.id++;
     block_write(&place, 0, &block);
@@ -92,7 +99,7 @@ Test(file_fault, other_files_other_versions_and_other_shapes_are_refused_by_name
     cr_assert_eq(open_fails(config, "does not have the bytes"), -EINVAL);
     cr_assert_eq(truncate(place.path, status.st_size), 0);
     tier = file_open(&config);
-    cr_assert_eq(locus_tier_find(tier, 1, NULL), 0, "none of the refusals has changed the file");
+    cr_assert_eq(locus_tier_find(tier, locus_id_of(1), NULL), 0, "none of the refusals has changed the file");
     locus_tier_close(tier);
     place_end(&place);
 }
@@ -168,8 +175,8 @@ Test(file_fault, a_header_or_a_sync_that_fails_ends_all_stores_but_no_loads)
         cr_assert(strstr(locus_tier_why(f.tier), i / 2 ? "a sync failed" : "a header could not be written"), "%s",
                   locus_tier_why(f.tier));
         cr_assert_eq(locus_tier_check(f.tier), -EIO);
-        cr_assert_eq(locus_tier_store(f.tier, 2, f.new, OLD, op_of(&waited)), -EIO);
-        cr_assert_eq(locus_tier_drop(f.tier, 1, op_of(&waited)), -EIO);
+        cr_assert_eq(locus_tier_store(f.tier, locus_id_of(2), f.new, OLD, op_of(&waited)), -EIO);
+        cr_assert_eq(locus_tier_drop(f.tier, locus_id_of(1), op_of(&waited)), -EIO);
         assert_holds(&f, 1, f.old);
         locus_tier_close(f.tier);
         faulty_open(&f); // the old one, or the new one: whole
@@ -198,7 +205,7 @@ Test(file_fault, zeros_that_cannot_be_written_over_the_old_header_leave_the_new_
         must_drop(f.tier, 1);
         locus_tier_close(f.tier);
         faulty_open(&f);
-        cr_assert_eq(locus_tier_find(f.tier, 1, NULL), -ENOENT, "neither of them comes back");
+        cr_assert_eq(locus_tier_find(f.tier, locus_id_of(1), NULL), -ENOENT, "neither of them comes back");
         faulty_end(&f);
     }
 }
@@ -239,8 +246,9 @@ Test(file_fault, a_sync_that_succeeds_after_another_has_failed_acknowledges_noth
         ends = 0;
         no_order();
         fault_at(FAULT_SYNC, 1, 1, -EIO);
-        cr_assert_eq(locus_tier_store(f.tier, 1, f.new, OLD, &one.op), 0);
-        cr_assert_eq(i & 2 ? locus_tier_drop(f.tier, 2, &other.op) : locus_tier_store(f.tier, 2, f.new, OLD, &other.op), 0);
+        cr_assert_eq(locus_tier_store(f.tier, locus_id_of(1), f.new, OLD, &one.op), 0);
+        struct locus_id key = locus_id_of(2);
+        cr_assert_eq(i & 2 ? locus_tier_drop(f.tier, key, &other.op) : locus_tier_store(f.tier, key, f.new, OLD, &other.op), 0);
         for (int polls = 0; polls < 1000 && ends < 2; polls++)
             locus_tier_poll(f.tier, 10000000);
         no_fault();
@@ -330,7 +338,7 @@ Test(file_fault, a_drop_or_a_load_that_the_kernel_puts_off_is_tried_again)
         no_fault();
         locus_tier_close(f.tier);
         faulty_open(&f);
-        cr_assert_eq(locus_tier_find(f.tier, 1, NULL), -ENOENT);
+        cr_assert_eq(locus_tier_find(f.tier, locus_id_of(1), NULL), -ENOENT);
         faulty_end(&f);
     }
 }

@@ -3,6 +3,8 @@
 // file: what goes into a file comes out of it, at every size, address and depth, and after a restart.
 #include "placement/tier/tests/file_test.h"
 
+#include "tier_far.h"
+
 #include "placement/memory/tests/region_child.h"
 
 #define MANY 200u
@@ -60,7 +62,7 @@ Test(file, a_restart_finds_all_that_was_acknowledged_and_nothing_that_was_droppe
     cr_assert_eq(stats_of(tier).objects, 60);
     for (uint64_t key = 0; key < 80; key++) {
         uint64_t bytes = 0;
-        int found = locus_tier_find(tier, key, &bytes);
+        int found = locus_tier_find(tier, locus_id_of(key), &bytes);
         cr_assert_eq(found, key % 4 == 0 ? -ENOENT : 0);
         if (found)
             continue;
@@ -83,9 +85,9 @@ static void all_at_once(uint32_t depth, bool plain)
     static struct waited waited[MANY];
     char *given = bytes_new((MANY + 10) * 4096, depth), *got = bytes_new(MANY * 3 * 4096, 1);
     for (uint32_t i = 0; i < MANY; i++)
-        cr_assert_eq(locus_tier_store(tier, i, given + i * 4096, 2 * 4096 + i, op_of(&waited[i])), 0);
-    cr_assert_eq(locus_tier_store(tier, MANY - 1, given, 1, &waited[0].op), -EBUSY);
-    cr_assert_eq(locus_tier_drop(tier, MANY - 1, &waited[0].op), -EBUSY);
+        cr_assert_eq(locus_tier_store(tier, locus_id_of(i), given + i * 4096, 2 * 4096 + i, op_of(&waited[i])), 0);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(MANY - 1), given, 1, &waited[0].op), -EBUSY);
+    cr_assert_eq(locus_tier_drop(tier, locus_id_of(MANY - 1), &waited[0].op), -EBUSY);
     uint32_t delivered = 0;
     while (delivered < MANY)
         delivered += locus_tier_poll(tier, UINT64_MAX);
@@ -93,7 +95,7 @@ static void all_at_once(uint32_t depth, bool plain)
     for (uint32_t i = 0; i < MANY; i++) {
         cr_assert_eq(waited[i].calls, 1);
         cr_assert_eq(waited[i].result, 0);
-        cr_assert_eq(locus_tier_load(tier, i, got + i * 3 * 4096, 3 * 4096, op_of(&waited[i])), 0);
+        cr_assert_eq(locus_tier_load(tier, locus_id_of(i), got + i * 3 * 4096, 3 * 4096, op_of(&waited[i])), 0);
     }
     locus_tier_close(tier); // which waits
     for (uint32_t i = 0; i < MANY; i++) {
@@ -123,19 +125,19 @@ Test(file, a_load_that_was_started_before_a_store_or_a_drop_gets_the_old_object)
          *other = bytes_new(8 * 4096, 4);
     struct waited before, store_op, beside, drop_op;
     must_store(tier, 1, old, 8 * 4096);
-    cr_assert_eq(locus_tier_load(tier, 1, got, 8 * 4096, op_of(&before)), 0);
-    cr_assert_eq(locus_tier_store(tier, 1, new, 8 * 4096, op_of(&store_op)), 0);
-    cr_assert_eq(locus_tier_load(tier, 1, other, 8 * 4096, op_of(&beside)), 0);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), got, 8 * 4096, op_of(&before)), 0);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(1), new, 8 * 4096, op_of(&store_op)), 0);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), other, 8 * 4096, op_of(&beside)), 0);
     while (!before.calls || !store_op.calls || !beside.calls)
         locus_tier_poll(tier, 1000000000);
     cr_assert_eq(before.result | store_op.result | beside.result, 0);
     cr_assert_eq(memcmp(got, old, 8 * 4096), 0);
     cr_assert_eq(memcmp(other, old, 8 * 4096), 0);
-    cr_assert_eq(locus_tier_load(tier, 1, got, 8 * 4096, op_of(&before)), 0);
-    cr_assert_eq(locus_tier_drop(tier, 1, op_of(&drop_op)), 0);
-    cr_assert_eq(locus_tier_find(tier, 1, NULL), -ENOENT);
-    cr_assert_eq(locus_tier_load(tier, 1, other, 8 * 4096, op_of(&beside)), -ENOENT);
-    cr_assert_eq(locus_tier_store(tier, 1, old, 4096, op_of(&store_op)), -EBUSY);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), got, 8 * 4096, op_of(&before)), 0);
+    cr_assert_eq(locus_tier_drop(tier, locus_id_of(1), op_of(&drop_op)), 0);
+    cr_assert_eq(locus_tier_find(tier, locus_id_of(1), NULL), -ENOENT);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), other, 8 * 4096, op_of(&beside)), -ENOENT);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(1), old, 4096, op_of(&store_op)), -EBUSY);
     while (!before.calls || !drop_op.calls)
         locus_tier_poll(tier, 1000000000);
     cr_assert_eq(before.result | drop_op.result, 0);
@@ -157,7 +159,7 @@ static void dropped(struct locus_tier_op *op, int result)
     (void)op;
     cr_assert_eq(result, 0);
     cr_assert_eq(stats_of(on_drop.tier).units_free, 20);
-    cr_assert_eq(locus_tier_store(on_drop.tier, 999, on_drop.bytes, 20 * 4096, op_of(&on_drop.store)), 0);
+    cr_assert_eq(locus_tier_store(on_drop.tier, locus_id_of(999), on_drop.bytes, 20 * 4096, op_of(&on_drop.store)), 0);
 }
 
 // Each unit of the object is a run, so its load needs three rounds of transfers. Without a ring the order is always the same: the
@@ -177,8 +179,8 @@ Test(file, units_of_a_dropped_object_are_nobody_elses_while_it_is_read)
     for (uint64_t key = 0; key < 24; key += 2)
         must_drop(tier, key);
     must_store(tier, 100, old, 12 * 4096);
-    cr_assert_eq(locus_tier_load(tier, 100, got, 12 * 4096, op_of(&load_op)), 0);
-    cr_assert_eq(locus_tier_drop(tier, 100, &drop_op), 0);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(100), got, 12 * 4096, op_of(&load_op)), 0);
+    cr_assert_eq(locus_tier_drop(tier, locus_id_of(100), &drop_op), 0);
     while (!load_op.calls || !on_drop.store.calls)
         locus_tier_poll(tier, 1000000000);
     cr_assert_eq(load_op.result, 0);
@@ -247,7 +249,8 @@ static int without_ring(void *error)
     locus_tier_close(tier);
     if (locus_tier_file_open(&tier, &config))
         return 3;
-    int failed = memcmp(got, given, 9000) || locus_tier_find(tier, 1, NULL) != -ENOENT || locus_tier_find(tier, 2, NULL);
+    int failed = memcmp(got, given, 9000) || locus_tier_find(tier, locus_id_of(1), NULL) != -ENOENT ||
+                 locus_tier_find(tier, locus_id_of(2), NULL);
     locus_tier_close(tier);
     place_end(&place);
     return failed ? 4 : 0;
@@ -299,4 +302,49 @@ Test(file, random_calls_and_restarts_agree_with_a_model)
     }
     locus_tier_close(tier);
     place_end(&place);
+}
+
+Test(file, keys_keep_both_words_over_a_restart)
+{
+    static const struct locus_id keys[] = {{{7, 0}}, {{0, 7}}, {{7, 7}}, {{7, UINT64_C(1) << 63}}};
+    enum { COUNT = sizeof keys / sizeof *keys };
+    struct place place = place_new();
+    struct locus_tier_file_config config = config_of(&place, 16, UNIT_OF_FILE);
+    struct locus_tier *tier = file_open(&config);
+    struct waited w;
+    for (char i = 0; i < COUNT; i++)
+        cr_assert_eq(outcome(tier, &w, locus_tier_store(tier, keys[(int)i], &i, 1, op_of(&w))), 0);
+    locus_tier_close(tier);
+    tier = file_open(&config);
+    cr_assert_eq(stats_of(tier).objects, COUNT);
+    cr_assert_eq(granted_of(tier).outdated, 0, "none is another's newer version");
+    for (char i = 0, got; i < COUNT; i++) {
+        cr_assert_eq(outcome(tier, &w, locus_tier_load(tier, keys[(int)i], &got, 1, op_of(&w))), 0);
+        cr_assert_eq(got, i);
+    }
+    locus_tier_close(tier);
+    place_end(&place);
+}
+
+Test(file, a_file_keeps_a_secret_that_no_other_file_has)
+{
+    struct place place[] = {place_new(), place_new()};
+    uint64_t secret[2][2], again[2];
+    for (int i = 0; i < 2; i++) {
+        struct locus_tier_file_config config = config_of(&place[i], 16, UNIT_OF_FILE);
+        for (int opens = 0; opens < 2; opens++) {
+            struct locus_tier *tier = file_open(&config);
+            cr_assert_eq(locus_tier_file_secret(tier, opens ? again : secret[i]), 0);
+            locus_tier_close(tier);
+        }
+        cr_assert_eq(memcmp(again, secret[i], sizeof again), 0);
+        cr_assert(secret[i][0] && secret[i][1] && secret[i][0] != secret[i][1], "random");
+        place_end(&place[i]);
+    }
+    cr_assert(secret[0][0] != secret[1][0] && secret[0][1] != secret[1][1]);
+    struct locus_tier_far_config far = {.size = sizeof far, .bytes = 1 << 16, .node = LOCUS_NODE_ANY};
+    struct locus_tier *tier;
+    cr_assert_eq(locus_tier_far_open(&tier, &far), 0);
+    cr_assert_eq(locus_tier_file_secret(tier, again), -EINVAL);
+    locus_tier_close(tier);
 }

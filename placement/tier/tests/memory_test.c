@@ -37,13 +37,13 @@ Test(memory, gives_back_what_was_stored_at_every_length)
             char *given = bytes_new(lengths[i], i), *got = calloc(1, lengths[i] + 1);
             uint64_t bytes;
             must_store(tier, i, given, lengths[i]);
-            cr_assert_eq(locus_tier_find(tier, i, &bytes), 0);
+            cr_assert_eq(locus_tier_find(tier, locus_id_of(i), &bytes), 0);
             cr_assert_eq(bytes, lengths[i]);
             must_load(tier, i, got, lengths[i] + 1);
             cr_assert_eq(memcmp(given, got, lengths[i]), 0);
             cr_assert_eq(got[lengths[i]], 0);
             must_drop(tier, i);
-            cr_assert_eq(locus_tier_find(tier, i, NULL), -ENOENT);
+            cr_assert_eq(locus_tier_find(tier, locus_id_of(i), NULL), -ENOENT);
             free(given);
             free(got);
         }
@@ -58,7 +58,7 @@ Test(memory, a_replacement_needs_room_beside_the_old_and_leaves_it_otherwise)
     char *old = bytes_new(3 * UNIT_OF_TIER, 1), *new = bytes_new(UNIT_OF_TIER, 2), got[3 * UNIT_OF_TIER];
     struct waited w;
     must_store(tier, 7, old, 3 * UNIT_OF_TIER);
-    cr_assert_eq(locus_tier_store(tier, 7, old, 2 * UNIT_OF_TIER, op_of(&w)), -ENOSPC);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(7), old, 2 * UNIT_OF_TIER, op_of(&w)), -ENOSPC);
     cr_assert_eq(w.calls, 0);
     must_load(tier, 7, got, sizeof got);
     cr_assert_eq(memcmp(got, old, sizeof got), 0);
@@ -104,12 +104,12 @@ Test(memory, refuses_each_misuse_by_its_error_and_does_not_begin)
     struct locus_tier *tier = far_of(4, false);
     char byte = 1, got[8];
     struct waited w;
-    cr_assert_eq(locus_tier_store(tier, 1, &byte, 0, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_store(tier, 1, &byte, 4 * UNIT_OF_TIER + 1, op_of(&w)), -EFBIG);
-    cr_assert_eq(locus_tier_load(tier, 1, got, 8, op_of(&w)), -ENOENT);
-    cr_assert_eq(locus_tier_drop(tier, 1, op_of(&w)), -ENOENT);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(1), &byte, 0, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(1), &byte, 4 * UNIT_OF_TIER + 1, op_of(&w)), -EFBIG);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), got, 8, op_of(&w)), -ENOENT);
+    cr_assert_eq(locus_tier_drop(tier, locus_id_of(1), op_of(&w)), -ENOENT);
     must_store(tier, 1, "eight by", 8);
-    cr_assert_eq(locus_tier_load(tier, 1, got, 7, op_of(&w)), -EMSGSIZE);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), got, 7, op_of(&w)), -EMSGSIZE);
     cr_assert_eq(w.calls, 0);
     cr_assert_eq(locus_tier_poll(tier, 0), 0);
     cr_assert_str_eq(locus_tier_why(tier), "");
@@ -128,7 +128,7 @@ Test(memory, a_changed_byte_is_refused_by_its_checksum)
         must_store(tier, 1, given, length);
         for (uint64_t at = length - 1; at < length; at -= 7919) {
             held[at] ^= 1;
-            cr_assert_eq(locus_tier_load(tier, 1, got, length, op_of(&w)), 0);
+            cr_assert_eq(locus_tier_load(tier, locus_id_of(1), got, length, op_of(&w)), 0);
             cr_assert_eq(w.calls, 1);
             cr_assert_eq(w.result, -EBADMSG, "byte %d of %d", (int)at, (int)length);
             cr_assert_eq(stats_of(tier).refused_checksum, ++refused);
@@ -167,16 +167,36 @@ Test(memory, has_whole_units_and_no_fewer_bytes_than_it_was_asked_for)
     free(given);
 }
 
+// Numbers as keys, ids, and what differs in one of the words alone.
+Test(memory, keys_are_compared_with_both_words)
+{
+    static const struct locus_id keys[] = {{{0, 0}}, {{1, 0}}, {{0, 1}}, {{1, 1}}, {{UINT64_MAX, 1}}, {{1, UINT64_MAX}}};
+    enum { COUNT = sizeof keys / sizeof *keys };
+    struct locus_tier *tier = far_of(16, false);
+    struct waited w;
+    for (char i = 0; i < COUNT; i++)
+        cr_assert_eq(outcome(tier, &w, locus_tier_store(tier, keys[(int)i], &i, 1, op_of(&w))), 0);
+    cr_assert_eq(stats_of(tier).objects, COUNT);
+    cr_assert_eq(outcome(tier, &w, locus_tier_drop(tier, keys[2], op_of(&w))), 0);
+    for (char i = 0, got; i < COUNT; i++) {
+        int error = outcome(tier, &w, locus_tier_load(tier, keys[(int)i], &got, 1, op_of(&w)));
+        cr_assert_eq(error, i == 2 ? -ENOENT : 0);
+        cr_assert(error || got == i);
+    }
+    cr_assert_eq(locus_tier_find(tier, (struct locus_id){{1, 2}}, NULL), -ENOENT);
+    locus_tier_close(tier);
+}
+
 struct seen {
     int count;
     uint64_t keys, bytes;
     int stop_at;
 };
 
-static int see(void *context, uint64_t key, uint64_t bytes)
+static int see(void *context, struct locus_id key, uint64_t bytes)
 {
     struct seen *seen = context;
-    seen->keys += key;
+    seen->keys += key.word[0];
     seen->bytes += bytes;
     return ++seen->count == seen->stop_at ? 77 : 0;
 }
@@ -302,7 +322,8 @@ static int offline(void *folder)
         return CANNOT;
     if (locus_tier_check(tier) != -ENODEV || !strstr(locus_tier_why(tier), "went offline"))
         return 4;
-    if (locus_tier_store(tier, 2, "eight by", 8, op_of(&w)) != -ENODEV || locus_tier_drop(tier, 1, op_of(&w)) != -ENODEV)
+    if (locus_tier_store(tier, locus_id_of(2), "eight by", 8, op_of(&w)) != -ENODEV ||
+        locus_tier_drop(tier, locus_id_of(1), op_of(&w)) != -ENODEV)
         return 5;
     return load(tier, 1, got, 8) || memcmp(got, "eight by", 8) ? 6 : 0;
 }
@@ -333,7 +354,7 @@ Test(memory, random_calls_agree_with_a_model)
             uint64_t units = (length + UNIT_OF_TIER - 1) / UNIT_OF_TIER, had = (lengths[key] + UNIT_OF_TIER - 1) / UNIT_OF_TIER;
             memset(got, (int)random_next(&state), length);
             got[length / 2] = (char)round;
-            int error = locus_tier_store(tier, key, got, length, op_of(&w));
+            int error = locus_tier_store(tier, locus_id_of(key), got, length, op_of(&w));
             cr_assert_eq(error, held + units > 48 ? -ENOSPC : 0);
             if (!error) {
                 memcpy(model[key], got, length);
@@ -343,11 +364,11 @@ Test(memory, random_calls_agree_with_a_model)
             break;
         }
         case 2:
-            cr_assert_eq(locus_tier_load(tier, key, got, sizeof got, op_of(&w)), lengths[key] ? 0 : -ENOENT);
+            cr_assert_eq(locus_tier_load(tier, locus_id_of(key), got, sizeof got, op_of(&w)), lengths[key] ? 0 : -ENOENT);
             cr_assert(!lengths[key] || (w.result == 0 && memcmp(got, model[key], lengths[key]) == 0));
             break;
         default:
-            cr_assert_eq(locus_tier_drop(tier, key, op_of(&w)), lengths[key] ? 0 : -ENOENT);
+            cr_assert_eq(locus_tier_drop(tier, locus_id_of(key), op_of(&w)), lengths[key] ? 0 : -ENOENT);
             held -= (lengths[key] + UNIT_OF_TIER - 1) / UNIT_OF_TIER;
             lengths[key] = 0;
         }
@@ -413,16 +434,16 @@ Test(int8, gives_numbers_back_within_the_bound_and_a_second_time_exactly)
         bytes[i] ^= 1;
     cr_assert_eq(load(tier, 1, again, sizeof again), -EBADMSG);
     given[COUNT - 1] = 0x7c00; // infinite
-    cr_assert_eq(locus_tier_store(tier, 2, given, sizeof given, op_of(&w)), -ERANGE);
-    cr_assert_eq(locus_tier_store(tier, 2, given, 3, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_store(tier, 2, (char *)given + 1, 2, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_store(tier, 2, given, 1, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_load(tier, 1, (char *)given + 1, sizeof given - 2, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_load(tier, 1, given, sizeof given - 1, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_load(tier, 3, given, 1, op_of(&w)), -EINVAL, "whether the object is there or not");
-    cr_assert_eq(locus_tier_load(tier, 1, given, sizeof given - 2, op_of(&w)), -EMSGSIZE);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(2), given, sizeof given, op_of(&w)), -ERANGE);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(2), given, 3, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(2), (char *)given + 1, 2, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, locus_id_of(2), given, 1, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), (char *)given + 1, sizeof given - 2, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), given, sizeof given - 1, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(3), given, 1, op_of(&w)), -EINVAL, "whether the object is there or not");
+    cr_assert_eq(locus_tier_load(tier, locus_id_of(1), given, sizeof given - 2, op_of(&w)), -EMSGSIZE);
     cr_assert_eq(w.calls, 0);
-    cr_assert_eq(locus_tier_find(tier, 2, NULL), -ENOENT);
+    cr_assert_eq(locus_tier_find(tier, locus_id_of(2), NULL), -ENOENT);
     cr_assert_eq(stats_of(tier).objects, 1);
     cr_assert_eq(stats_of(tier).units_free, 5);
     locus_tier_close(tier);

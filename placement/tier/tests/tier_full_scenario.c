@@ -125,7 +125,7 @@ static int store(uint64_t key, uint64_t version)
 {
     struct waited waited = {.op.done = waited_done};
     object_make(key, version);
-    int error = outcome(&waited, locus_tier_store(tier, key, bytes, BYTES, &waited.op));
+    int error = outcome(&waited, locus_tier_store(tier, locus_id_of(key), bytes, BYTES, &waited.op));
     if (!error)
         version_of[key] = version;
     return error;
@@ -134,7 +134,7 @@ static int store(uint64_t key, uint64_t version)
 static int drop(uint64_t key)
 {
     struct waited waited = {.op.done = waited_done};
-    int error = outcome(&waited, locus_tier_drop(tier, key, &waited.op));
+    int error = outcome(&waited, locus_tier_drop(tier, locus_id_of(key), &waited.op));
     if (!error)
         version_of[key] = 0;
     return error;
@@ -145,7 +145,7 @@ static int all_are_whole(const char *when)
 {
     for (uint64_t key = 0; key < 256; key++) {
         struct waited waited = {.op.done = waited_done};
-        int error = outcome(&waited, locus_tier_load(tier, key, got, BYTES, &waited.op));
+        int error = outcome(&waited, locus_tier_load(tier, locus_id_of(key), got, BYTES, &waited.op));
         NEED(error == (version_of[key] ? 0 : -ENOENT), "%s: key %d: %s", when, (int)key, strerror(-error));
         object_make(key, version_of[key]);
         NEED(error || memcmp(got, bytes, BYTES) == 0, "%s: key %d has other bytes", when, (int)key);

@@ -121,15 +121,15 @@ static void begin(struct locus_tier *tier, struct under_way *own, uint64_t versi
     int error = -EBUSY;
     if (!busy[own->key] && kind < 7) {
         tell(own->what = 's', own->key, version);
-        error = locus_tier_store(tier, own->key, own->bytes, object_make(own->key, version, own->bytes), &own->op);
+        error = locus_tier_store(tier, locus_id_of(own->key), own->bytes, object_make(own->key, version, own->bytes), &own->op);
         if (error) // nothing was begun, so what is acknowledged stays: the same as a store that never gets there
             tell('n', own->key, version);
-    } else if (!busy[own->key] && kind < 9 && locus_tier_find(tier, own->key, NULL) == 0) {
+    } else if (!busy[own->key] && kind < 9 && locus_tier_find(tier, locus_id_of(own->key), NULL) == 0) {
         tell(own->what = 'd', own->key, version);
-        error = locus_tier_drop(tier, own->key, &own->op);
-    } else if (!busy[own->key] && locus_tier_find(tier, own->key, NULL) == 0) {
+        error = locus_tier_drop(tier, locus_id_of(own->key), &own->op);
+    } else if (!busy[own->key] && locus_tier_find(tier, locus_id_of(own->key), NULL) == 0) {
         own->what = 'l';
-        error = locus_tier_load(tier, own->key, own->bytes, BYTES_MAX, &own->op);
+        error = locus_tier_load(tier, locus_id_of(own->key), own->bytes, BYTES_MAX, &own->op);
     }
     if (error && error != -EBUSY && error != -ENOSPC)
         must(error, "call");
@@ -200,14 +200,14 @@ static int key_check(struct locus_tier *tier, uint64_t key, struct known *known,
     static char got[BYTES_MAX] __attribute__((aligned(4096))), expected[BYTES_MAX];
     struct under_way own = {.op.done = loaded, .version = 1};
     uint64_t bytes = 0, words[2];
-    if (locus_tier_find(tier, key, &bytes)) {
+    if (locus_tier_find(tier, locus_id_of(key), &bytes)) {
         if (known->acknowledged && !known->dropping)
             return wrong("lost: key %llu, version %llu was acknowledged", (unsigned long long)key,
                          (unsigned long long)known->acknowledged);
         *known = (struct known){0};
         return 0;
     }
-    int error = locus_tier_load(tier, key, got, sizeof got, &own.op);
+    int error = locus_tier_load(tier, locus_id_of(key), got, sizeof got, &own.op);
     while (!error && own.version == 1)
         locus_tier_poll(tier, 1000000000);
     if (error || own.version)

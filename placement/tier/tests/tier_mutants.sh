@@ -131,7 +131,7 @@ mutant units-are-not-given-back $objects memory_test 's/objects->taken\[unit \/ 
 mutant the-lowest-free-unit-stays $objects memory_test 's/if \(unit \/ WORD_BITS < objects->lowest\)/if (0)/'
 mutant compressed-objects-keep-their-room $objects file_test "$(within objects_shorten 's/chain_free\(.*/;/')"
 mutant scattered-units-are-neighbours $objects memory_test 's/\*next = objects->next\[unit\];/*next = unit + 1;/'
-mutant any-key $objects memory_test 's/ && objects->object\[object\]\.key != key\)/ \&\& 0)/'
+mutant any-key $objects memory_test 's/ && !locus_id_equal\(objects->object\[object\]\.key, key\)\)/ \&\& 0)/'
 mutant a-removal-hides-others $objects memory_test 's/if \(\(\(place - home\) & mask\) >= /if (((place - home) \& mask) > /'
 mutant two-stores-of-a-key $tier file_test 's/before->state != OBJECT_HERE \|\| before->replaced\)/0)/'
 mutant the-replaced-keeps-its-room $tier memory_test 's/if \(old != OBJECT_NONE && old != number\)/if (0)/'

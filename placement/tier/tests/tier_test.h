@@ -42,19 +42,19 @@ static inline int outcome(struct locus_tier *tier, struct waited *waited, int er
 static inline int store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes)
 {
     struct waited waited;
-    return outcome(tier, &waited, locus_tier_store(tier, key, from, bytes, op_of(&waited)));
+    return outcome(tier, &waited, locus_tier_store(tier, locus_id_of(key), from, bytes, op_of(&waited)));
 }
 
 static inline int load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes)
 {
     struct waited waited;
-    return outcome(tier, &waited, locus_tier_load(tier, key, to, bytes, op_of(&waited)));
+    return outcome(tier, &waited, locus_tier_load(tier, locus_id_of(key), to, bytes, op_of(&waited)));
 }
 
 static inline int drop(struct locus_tier *tier, uint64_t key)
 {
     struct waited waited;
-    return outcome(tier, &waited, locus_tier_drop(tier, key, op_of(&waited)));
+    return outcome(tier, &waited, locus_tier_drop(tier, locus_id_of(key), op_of(&waited)));
 }
 
 static inline void must_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes)

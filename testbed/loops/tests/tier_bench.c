@@ -55,7 +55,7 @@ static double store_ns(void *context)
     (void)context;
     struct locus_tier_op op = {.done = copied};
     double begin = contest_now_ns();
-    CONTEST_NEED(-locus_tier_store(world.tier, world.key ^= 1, world.near, OBJECT, &op));
+    CONTEST_NEED(-locus_tier_store(world.tier, locus_id_of(world.key ^= 1), world.near, OBJECT, &op));
     return contest_now_ns() - begin;
 }
 
@@ -64,7 +64,7 @@ static double load_ns(void *context)
     (void)context;
     struct locus_tier_op op = {.done = copied};
     double begin = contest_now_ns();
-    CONTEST_NEED(-locus_tier_load(world.tier, world.key ^= 1, world.near, OBJECT, &op));
+    CONTEST_NEED(-locus_tier_load(world.tier, locus_id_of(world.key ^= 1), world.near, OBJECT, &op));
     return contest_now_ns() - begin;
 }
 
@@ -106,7 +106,7 @@ static void world_open(int (*open)(struct locus_tier **, const struct locus_tier
     for (size_t i = 0; i < OBJECT / sizeof(uint16_t); i++)
         ((uint16_t *)world.near)[i] = (uint16_t)(i * 2654435761u >> 7) & 0x3bff;
     for (uint64_t key = 0; key < 2; key++)
-        CONTEST_NEED(-locus_tier_store(world.tier, key, world.near, OBJECT, &op));
+        CONTEST_NEED(-locus_tier_store(world.tier, locus_id_of(key), world.near, OBJECT, &op));
 }
 
 static bool memory_contests(uint32_t rounds, int node)
@@ -168,17 +168,17 @@ static void ended(struct locus_tier_op *op, int result)
 static int store_begin(uint64_t key, struct file_op *own)
 {
     memcpy(own->bytes, &key, sizeof key);
-    return locus_tier_store(bench.tier, key, own->bytes, bench.object_bytes, &own->op);
+    return locus_tier_store(bench.tier, locus_id_of(key), own->bytes, bench.object_bytes, &own->op);
 }
 
 static int load_begin(uint64_t key, struct file_op *own)
 {
-    return locus_tier_load(bench.tier, key, own->bytes, bench.object_bytes, &own->op);
+    return locus_tier_load(bench.tier, locus_id_of(key), own->bytes, bench.object_bytes, &own->op);
 }
 
 static int drop_begin(uint64_t key, struct file_op *own)
 {
-    int error = locus_tier_drop(bench.tier, key, &own->op);
+    int error = locus_tier_drop(bench.tier, locus_id_of(key), &own->op);
     if (error == -ENOENT) // fio has written over the last one, which open looks at
         bench.idle[bench.idle_count++] = own;
     return error == -ENOENT ? 0 : error;

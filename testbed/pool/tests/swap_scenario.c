@@ -68,7 +68,7 @@ static int leave(void *context, locus_range range, enum locus_pages_kind kind, u
 {
     struct locus_tier_op op = {.done = done};
     (void)context, (void)range, (void)kind;
-    int error = locus_tier_store(world.tier, owner, memory, bytes, &op);
+    int error = locus_tier_store(world.tier, locus_id_of(owner), memory, bytes, &op);
     if (!error) {
         world.range[owner] = LOCUS_RANGE_NONE;
         world.pages_out += bytes / PAGE_BYTES;
@@ -88,14 +88,14 @@ static int bring(uint64_t object)
     if (error)
         return error;
     void *memory = locus_pages_address(world.pages, world.range[object]);
-    if (locus_tier_find(world.tier, object, NULL)) {
+    if (locus_tier_find(world.tier, locus_id_of(object), NULL)) {
         write_tags(memory, object, bytes);
         return 0;
     }
-    error = locus_tier_load(world.tier, object, memory, bytes, &op);
+    error = locus_tier_load(world.tier, locus_id_of(object), memory, bytes, &op);
     struct locus_tier_op drop = {.done = done};
     world.pages_in += ask.pages;
-    return error ? error : locus_tier_drop(world.tier, object, &drop);
+    return error ? error : locus_tier_drop(world.tier, locus_id_of(object), &drop);
 }
 
 static void walk(void)
