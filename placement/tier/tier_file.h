@@ -19,9 +19,10 @@
 // takes no more stores and drops (-EIO, locus_tier_why()); what it has can be loaded. If only bytes could not be written, that
 // store fails, with the error of the write, and the tier goes on.
 //
-// Where io_uring is not to be had (an old kernel, a seccomp filter, a sysctl), each operation is done by pwrite, fdatasync and
-// pread within the call, and is delivered by poll as usual: the same file, one operation at a time. Where the file system does not
-// know O_DIRECT (tmpfs), the page cache is used. Both are no error but facts to look at: locus_tier_file_granted().
+// Where io_uring is not to be had (an old kernel, a sysctl, a seccomp filter, be it one that is installed later), each operation is
+// done by pwrite, fdatasync and pread within the call, and is delivered by poll as usual: the same file, one operation at a time.
+// Where the file system does not know O_DIRECT (tmpfs), the page cache is used. Both are no error but facts to look at:
+// locus_tier_file_granted().
 //
 // Bytes that begin at a multiple of 4 KiB are transferred from and to the caller's memory, others through a buffer of the tier. The
 // last block of an object always goes through one. `memory` is registered with the kernel, which then need not pin its pages for
@@ -83,7 +84,7 @@ struct locus_tier_file_granted {
     uint64_t read_whole;        // objects whose bytes open had to read
 };
 
-// -EINVAL: not a tier in a file.
+// As of now: io_uring may be denied later than open. -EINVAL: not a tier in a file.
 int locus_tier_file_granted(const struct locus_tier *tier, struct locus_tier_file_granted *out);
 
 // 128 random bits, drawn by getrandom(2) when the file is made and kept in it: each open of the file gives the same. For a caller

@@ -349,7 +349,12 @@ int locus_tier_file_granted(const struct locus_tier *tier, struct locus_tier_fil
 {
     if (tier->kind != &file_kind)
         return -EINVAL;
-    *out = ((const struct file *)tier)->granted;
+    const struct file *file = (const struct file *)tier;
+    *out = file->granted;
+    if (file->io.denied) {
+        out->io_uring = out->registered_buffers = out->registered_memory = false;
+        out->io_uring_errno = file->io.denied;
+    }
     return 0;
 }
 

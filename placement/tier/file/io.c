@@ -6,10 +6,14 @@
 // A kernel that is short of memory takes fewer entries than it is offered, and may cut a chain in two. The second part would then
 // be a chain of its own, whose sync does not wait for the write. So it is withdrawn: its entries become empty ones, and it ends as
 // if the kernel had put it off.
+//
+// Where the kernel denies the ring, it has taken none of what was offered: its head says so. And what it took before completes
+// without our entering by io_uring_enter(2): on the way back from any system call.
 #include "io.h"
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PART_BYTES (UINT64_C(1) << 30) // the kernel's limit for one registered buffer
@@ -18,6 +22,16 @@
 #define WITHDRAWN UINT64_MAX           // tag of an entry that was withdrawn
 #define WITHDRAWN_MAX 2u               // the longest chain has three elements, and one was taken
 #define OFFER_NS UINT64_C(1000000)     // arbitrary: after so long, what the kernel did not take is offered again
+#define LOOK_NS UINT64_C(100000)       // arbitrary: so long between two looks at what a ring that ends has left to do
+
+// A filter may let a ring be made and not be entered. A no-op shows it before anything hangs on it.
+static int ring_try(struct io_uring *ring)
+{
+    io_uring_prep_nop(io_uring_get_sqe(ring));
+    int taken = io_uring_submit_and_wait(ring, 1);
+    io_uring_cq_advance(ring, io_uring_cq_ready(ring));
+    return taken < 0 ? taken : 0;
+}
 
 int io_open(struct io *io, int fd, uint32_t under_way_max, bool plain)
 {
@@ -31,19 +45,18 @@ int io_open(struct io *io, int fd, uint32_t under_way_max, bool plain)
         error = io_uring_queue_init(entries, &io->ring, 0);
     if (error)
         return error;
-    if (!(io->ring.features & IORING_FEAT_EXT_ARG)) { // before Linux 5.11: no wait with a limit
+    error = io->ring.features & IORING_FEAT_EXT_ARG ? ring_try(&io->ring) : -ENOSYS; // before Linux 5.11: no wait with a limit
+    if (error)
         io_uring_queue_exit(&io->ring);
-        return -ENOSYS;
-    }
-    io->ring_open = true;
-    return 0;
+    io->ring_open = !error;
+    return error;
 }
 
 void io_close(struct io *io)
 {
-    if (io->ring_open)
+    if (io->ring_open || io->ring_ends)
         io_uring_queue_exit(&io->ring);
-    io->ring_open = false;
+    io->ring_open = io->ring_ends = false;
 }
 
 int io_register(struct io *io, void *own, size_t own_bytes, void *memory, size_t memory_bytes)
@@ -139,13 +152,45 @@ static void chain_withdraw(struct io *io, unsigned at)
     }
 }
 
+// From here on there are only plain calls: first for what is queued, in its order.
+static void ring_end(struct io *io, int error)
+{
+    unsigned left = io_uring_sq_ready(&io->ring);
+    io->denied = -error;
+    io->ring_open = false;
+    io->ring_ends = true;
+    for (unsigned at = io->ring.sq.sqe_tail - left; left > 0; at++, left--) {
+        const struct io_uring_sqe *sqe = entry_at(io, at);
+        bool link = sqe->flags & IOSQE_IO_LINK, write = sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
+        if (sqe->opcode == IORING_OP_FSYNC)
+            plain_sync(io, sqe->user_data, link);
+        else if (sqe->opcode != IORING_OP_NOP)
+            plain_transfer(io, write, (void *)(uintptr_t)sqe->addr, sqe->len, sqe->off, sqe->user_data, link);
+    }
+}
+
+// What the kernel has taken, and we have not reaped: each element has one completion.
+static unsigned ring_under_way(const struct io *io)
+{
+    return *io->ring.sq.khead - *io->ring.cq.khead;
+}
+
+static bool is_passing(int error)
+{
+    return error == -EAGAIN || error == -EBUSY || error == -EINTR || error == -ENOMEM;
+}
+
 // What the kernel does not take now stays queued until the next call.
 void io_submit(struct io *io)
 {
     unsigned offered = io->ring_open ? io_uring_sq_ready(&io->ring) : 0;
     if (offered == 0)
         return;
-    io_uring_submit(&io->ring);
+    int taken = io_uring_submit(&io->ring);
+    if (taken < 0 && !is_passing(taken)) {
+        ring_end(io, taken);
+        return;
+    }
     unsigned left = io_uring_sq_ready(&io->ring), at = io->ring.sq.sqe_tail - left;
     if (left > 0 && left < offered && entry_at(io, at - 1)->flags & IOSQE_IO_LINK)
         chain_withdraw(io, at);
@@ -222,19 +267,33 @@ static uint32_t ring_take(struct io *io, struct io_result *out, uint32_t max)
     return taken;
 }
 
-uint32_t io_reap(struct io *io, struct io_result *out, uint32_t max, uint64_t wait_ns)
+static void ring_wait(struct io *io, uint64_t wait_ns)
 {
-    io_submit(io);
-    uint32_t count = results_take(io, out, max);
-    if (count || !io->ring_open)
-        return count;
-    count = ring_take(io, out, max);
-    if (count || wait_ns == 0)
-        return count;
+    if (io->ring_ends) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)(wait_ns < LOOK_NS ? wait_ns : LOOK_NS)}, NULL);
+        return;
+    }
     if (io_uring_sq_ready(&io->ring) && wait_ns > OFFER_NS)
         wait_ns = OFFER_NS;
     struct __kernel_timespec limit = {.tv_sec = (long long)(wait_ns / 1000000000), .tv_nsec = (long long)(wait_ns % 1000000000)};
     struct io_uring_cqe *completion;
-    io_uring_wait_cqe_timeout(&io->ring, &completion, &limit);
-    return ring_take(io, out, max);
+    int error = io_uring_wait_cqe_timeout(&io->ring, &completion, &limit);
+    if (error < 0 && error != -ETIME && error != -EINTR) // and so it would go on, without a wait
+        ring_end(io, error);
+}
+
+uint32_t io_reap(struct io *io, struct io_result *out, uint32_t max, uint64_t wait_ns)
+{
+    io_submit(io);
+    uint32_t count = results_take(io, out, max);
+    if (io->ring_ends && ring_under_way(io) == 0)
+        io_close(io);
+    if (count || !(io->ring_open || io->ring_ends))
+        return count;
+    count = ring_take(io, out, max);
+    if (count || wait_ns == 0)
+        return count;
+    ring_wait(io, wait_ns);
+    count = results_take(io, out, max);
+    return count ? count : ring_take(io, out, max);
 }

@@ -5,6 +5,9 @@
 // Queued transfers may begin at io_submit() at the latest. `link`: the next one begins after this one has succeeded in full, else
 // it ends with -ECANCELED. A chain is queued after io_room(): a ring cuts a chain where it is submitted. If the kernel takes only
 // the first part of a chain, the next element ends with -EAGAIN, and the others as after an error.
+//
+// A kernel that has given a ring may deny its use, at once or later: a filter of system calls may know io_uring_setup alone, or be
+// installed by a library of the caller's. Then the plain calls do what is queued and all that follows. Every transfer ends once.
 #ifndef LOCUS_TIER_IO_H
 #define LOCUS_TIER_IO_H
 
@@ -22,6 +25,8 @@ struct io_result {
 struct io {
     int fd;
     bool ring_open;
+    bool ring_ends;             // it takes no more, and is closed when what the kernel has of it has been reaped
+    int denied;                 // positive: the error for which it ends
     struct io_uring ring;
     char *registered;           // first of the buffers: the tier's own
     size_t registered_bytes;

@@ -9,7 +9,7 @@
 source_of() { echo "placement/tier/tests/$1.c"; }
 
 mutants_begin topo/*.c placement/{base,memory,tier,tier/file,tier/sink}/*.c placement/tier/tests/file_calls_test.c
-controls file_test file_fault_test file_chain_test file_make_test file_torn_test memory_test quant_test sink_test
+controls file_test file_fault_test file_chain_test file_ring_test file_make_test file_torn_test memory_test quant_test sink_test
 
 crc=placement/tier/crc.c objects=placement/tier/objects.c tier=placement/tier/tier.c memory=placement/tier/memory.c
 int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c sink=placement/tier/sink
@@ -53,6 +53,13 @@ mutant without-end $operations file_chain_test 's/put_off\(error\) && slot->trie
 mutant stores-after-a-failed-header $operations file_fault_test 's/^    tier_refuse\(&file->tier, -EIO, "%s \(%s\): .*/    ;/'
 mutant refused-but-tried-again $operations file_chain_test \
     "$(within chain_ended 's/if \(file->tier\.refuses\) \{/if (0) {/')"
+
+mutant a-ring-is-not-tried $io file_ring_test 's/return taken < 0 \? taken : 0;/return taken < 0 ? 0 : 0;/'
+mutant what-is-queued-is-lost $io file_ring_test 's/else if \(sqe->opcode != IORING_OP_NOP\)/else if (0)/'
+mutant a-queued-sync-is-none $io file_ring_test 's/if \(sqe->opcode == IORING_OP_FSYNC\)/if (0)/'
+mutant what-is-under-way-is-lost $io file_ring_test 's/if \(io->ring_ends && ring_under_way\(io\) == 0\)/if (io->ring_ends)/'
+mutant a-denied-wait-goes-on $io file_ring_test 's/if \(error < 0 && error != -ETIME .*/if (0)/'
+mutant a-denied-ring-is-granted $file file_ring_test 's/if \(file->io\.denied\)/if (0)/'
 
 # --- errors, and completions -----------------------------------------------------------------------------------------------------
 
