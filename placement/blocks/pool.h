@@ -67,7 +67,7 @@ enum locus_free_error {
     LOCUS_FREE_STALE,           // the handle is of an older use of the block
     LOCUS_FREE_FOREIGN,         // the handle names another home
     LOCUS_FREE_RANGE,           // the pool has no such block
-    LOCUS_FREE_NOT_HELD,        // other tags share the block, but this one does not hold it (share.h)
+    LOCUS_FREE_NOT_HELD,        // other tags hold the block, or one that shared it or found it kept, but not this one (share.h)
     LOCUS_FREE_NOT_RETIRED,     // a whole table (owner.h): pushed twice, or never declared; the block is LOCUS_BLOCK_NONE
     LOCUS_FREE_ASTRAY,          // a whole table: it holds blocks of homes that its route does not have. It is still RETIRED
     LOCUS_FREE_ERRORS_COUNT,

@@ -219,7 +219,8 @@ static int replace(const struct share_write *write, struct locus_pool *pool, uin
 
 static inline bool may_write(const struct locus_pool *pool, locus_block block)
 {
-    return locus_block_home(block) == pool->home && (!pool->sharing || pool->sharing[locus_block_index(block)] == 0);
+    return locus_block_home(block) == pool->home &&
+           (!pool->sharing || (pool->sharing[locus_block_index(block)] & ~POOL_BY_TAG) == 0);
 }
 
 uint32_t share_write_needs(const struct share_write *write)

@@ -15,9 +15,11 @@
 // somebody else holds the block; the last holder takes it over and writes in place. A block that is published (prefix.h) is always
 // copied, since later requests will read it.
 //
-// Tags. If the pool keeps tags, it keeps one for each holder: locus_pool_each_out() reports them all, and a table may let a shared
-// block go only under the tag under which it got it (LOCUS_FREE_NOT_HELD). So set a table's tag before it holds blocks. Without
-// tags, a request that frees a shared block twice takes it from another one.
+// Tags. If the pool keeps tags, it keeps one for each holder: locus_pool_each_out() reports them all, and a shared block is let go
+// only under a tag that holds it (LOCUS_FREE_NOT_HELD), down to its last holder. So set a table's tag before it holds blocks, and
+// give each table one of its own; what locus_pool_alloc() hands out is held under 0. The tag of a block that has had one holder
+// only is not compared. Without tags, a request that frees a shared block twice takes it from another one, whose own free is then
+// refused; what is refused without tags is a handle that nobody holds any more.
 //
 // Several homes. Only a home's owner counts that home's holders, so a fork of a table with blocks of several homes takes a call by
 // each of their owners: locus_owner_fork_at(). Until then neither table may be retired. A foreign block that is written is always
@@ -37,7 +39,7 @@ extern "C" {
 // more with tags.
 // 0, or nothing has changed: -EINVAL (a table is not LIVE, `to` is not empty, the two have other tokens_per_block, or the pool is
 // not shared), -ENOSPC (`to` is too small), -EXDEV (a block of another home: locus_owner_fork_at), -ENOMEM (tags),
-// -EOVERFLOW (2^29 holders), -ESTALE (a damaged handle), -EPERM.
+// -EOVERFLOW (2^28 holders), -ESTALE (a damaged handle), -EPERM.
 int locus_owner_fork(struct locus_owner *owner, const struct locus_table *from, struct locus_table *to);
 
 // One home's part of a fork of a table with blocks of several homes. The first call, with `to` empty, copies the handles and sets

@@ -14,8 +14,10 @@
 // A kept block's generation is that of its handle, so the bit tells a second free of it.
 //
 // With tags, a block's first holder is in tags[], the others are in a list, the last one first. A holder who leaves is looked for
-// by its tag, so a request that frees a shared block twice is refused, and does not take away what another one holds. Without tags
-// nobody can tell whose reference it was: the block would go home early, and the handle of the last one be refused.
+// by its tag, so a request that frees a shared block twice is refused, and does not take away what another one holds. That goes for
+// the last holder, too, once another one has left with the same handle (POOL_BY_TAG): of several, or of a kept block before it was
+// revived. A block that has had one holder only is not looked at so closely: nobody else has its handle. Without tags nobody can
+// tell whose reference it was: the block would go home early, and the handle of the last one be refused.
 
 #include "placement/blocks/pools/shared.h"
 
@@ -181,6 +183,11 @@ locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
     return instead;
 }
 
+static inline uint32_t by_tag(const struct locus_pool *pool)
+{
+    return pool->holders_first ? POOL_BY_TAG : 0;
+}
+
 // 0: accepted; else why it is refused.
 static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uint32_t *home)
 {
@@ -190,15 +197,18 @@ static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uin
     if (sharing & POOL_SHARERS) {
         if (pool->holders_first && !holder_drop(pool, index, tag))
             return LOCUS_FREE_NOT_HELD + 1;
-        pool->sharing[index]--;
+        pool->sharing[index] = (sharing - 1) | by_tag(pool);
         counter_add(&pool->counters.sharers, UINT64_MAX);
         return 0;
     }
+    if (sharing & POOL_BY_TAG && pool->tags[index] != tag)
+        return LOCUS_FREE_NOT_HELD + 1;
     ++*home;
     if (sharing & POOL_PUBLISHED) {
         pool->sharing[index] |= POOL_KEPT | POOL_KEPT_NOW;
         counter_add(&pool->counters.kept, 1);
     } else {
+        pool->sharing[index] = 0;
         pool_put_home(pool, block);
     }
     return 0;
@@ -265,7 +275,8 @@ void pool_unpublish(struct locus_pool *pool, locus_block block)
 
 void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
-    pool->sharing[locus_block_index(block)] &= ~POOL_KEPT;
+    uint32_t *sharing = &pool->sharing[locus_block_index(block)];
+    *sharing = (*sharing & ~POOL_KEPT) | by_tag(pool);
     pool_note_tag(pool, block, tag);
     counter_add(&pool->counters.kept, UINT64_MAX);
     pool_note_outstanding(pool);

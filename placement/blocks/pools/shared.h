@@ -10,7 +10,8 @@
 #define POOL_PUBLISHED (1u << 31) // the prefix cache knows the block's contents: nobody may write it
 #define POOL_KEPT (1u << 30)      // and nobody holds it. Its handle keeps its generation
 #define POOL_KEPT_NOW (1u << 29)  // by the free that is running
-#define POOL_SHARERS (POOL_KEPT_NOW - 1)
+#define POOL_BY_TAG (1u << 28)    // with tags: others have let this handle go, so its last holder's tag is compared as well
+#define POOL_SHARERS (POOL_BY_TAG - 1)
 #define POOL_NO_HOLDER UINT32_MAX
 
 struct pool_holder {
@@ -25,7 +26,7 @@ struct pool_keeper {
     void (*give)(void *context, uint32_t count);    // pool_evict() so many kept blocks, or all
 };
 
-// pre: the pool is shared. One holder more for each block: 0, -ENOMEM (for its tag), -EOVERFLOW (2^29 - 1 sharers), or what
+// pre: the pool is shared. One holder more for each block: 0, -ENOMEM (for its tag), -EOVERFLOW (2^28 - 1 sharers), or what
 // locus_pool_check() says of one of them. Then nothing changes.
 int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
 

@@ -50,6 +50,37 @@ Test(prefix, a_later_request_adopts_what_an_earlier_one_published)
     world_close(&world);
 }
 
+static unsigned not_held;
+
+static void on_error(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
+{
+    (void)context;
+    (void)block;
+    (void)tag;
+    not_held += error == LOCUS_FREE_NOT_HELD;
+}
+
+// A kept block's handle is that of its last use, so whoever lets it go twice has the finder's.
+Test(prefix, by_its_tag_a_block_that_another_request_found_is_not_freed_by_the_one_before)
+{
+    struct world world;
+    world_open(&world, 8, true);
+    cache_open(&world, NULL);
+    locus_pool_on_error(world.pool, on_error, NULL);
+    written(&world, 0, 0, 4, 'a');
+    published(&world, 0, 50, 1);
+    locus_block block = world.tables[0]->blocks[0];
+    released(&world, 0);
+    cr_assert_eq(matched(&world, 1, 50, 1), 1);
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 100), 0);
+    cr_assert_eq(not_held, 1);
+    cr_assert_eq(stats_of(&world).outstanding, 1);
+    holds(&world, 1, 0, 4, 'a');
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 101), 1);
+    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    world_close(&world);
+}
+
 // A cache hears of a block before it hears of those below it.
 Test(prefix, a_budget_does_not_divide_a_table, .timeout = 10)
 {

@@ -172,6 +172,99 @@ Test(share, by_its_tag_a_second_free_of_a_shared_block_is_refused)
     world_close(&world);
 }
 
+// Table 0's block, in the hands of tables 0 to n - 1.
+static locus_block held_by(struct world *world, unsigned n)
+{
+    world_open(world, 4, true);
+    locus_pool_on_error(world->pool, on_error, NULL);
+    refusals = 0;
+    written(world, 0, 0, 4, 'a');
+    for (unsigned i = 1; i < n; i++)
+        forked(world, 0, i);
+    return world->tables[0]->blocks[0];
+}
+
+static void refused_but_live(const struct world *world, locus_block block, unsigned holders)
+{
+    cr_assert_eq(refusals, 1);
+    cr_assert_eq(refused_as, LOCUS_FREE_NOT_HELD);
+    cr_assert_eq(locus_pool_check(world->pool, block), 0);
+    cr_assert_eq(locus_pool_holders(world->pool, block), holders);
+    cr_assert_eq(stats_of(world).outstanding, 1);
+    cr_assert_eq(stats_of(world).sharers, holders - 1);
+}
+
+Test(share, by_its_tag_a_second_free_is_refused_however_many_hold_the_block)
+{
+    struct world world;
+    for (unsigned n = 2; n <= TABLES; n++)
+        for (unsigned twice = 0; twice < n; twice++) {
+            locus_block block = held_by(&world, n);
+            cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 100 + twice), 1);
+            cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 100 + twice), 0, "%u holders, tag %u", n, 100 + twice);
+            refused_but_live(&world, block, n - 1);
+            for (unsigned i = 0; i < n; i++)
+                cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 100 + i), i != twice);
+            cr_assert_eq(stats_of(&world).blocks_free, 4);
+            world_close(&world);
+        }
+}
+
+Test(share, by_its_tag_a_block_that_a_batch_names_twice_is_let_go_once)
+{
+    struct world world;
+    for (unsigned n = 2; n <= TABLES; n++) {
+        locus_block block = held_by(&world, n), batch[2] = {block, block};
+        cr_assert_eq(locus_pool_free_bulk(world.pool, 2, batch, 100), 1, "%u holders", n);
+        refused_but_live(&world, block, n - 1);
+        world_close(&world);
+    }
+}
+
+Test(share, by_its_tag_a_table_that_comes_home_with_a_block_twice_lets_it_go_once)
+{
+    struct world world;
+    for (unsigned n = 2; n <= TABLES; n++) {
+        locus_block block = held_by(&world, n);
+        cr_assert_eq(locus_table_append(world.tables[0], block), 0, "it claims the block twice and holds it once");
+        cr_assert_eq(locus_owner_retire(world.owner, world.tables[0]), 0);
+        cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
+        cr_assert_eq(locus_owner_drain(world.owner), 1);
+        refused_but_live(&world, block, n - 1);
+        world_close(&world);
+    }
+}
+
+Test(share, the_last_of_several_is_let_go_only_by_its_tag_and_writes_in_place)
+{
+    struct world world;
+    for (unsigned last = 0; last < 3; last++) {
+        locus_block block = held_by(&world, 3);
+        for (unsigned i = 0; i < 3; i++)
+            if (i != last)
+                released(&world, i);
+        cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 999), 0);
+        refused_but_live(&world, block, 1);
+        cr_assert_eq(locus_owner_write(world.owner, world.tables[last], 2, 1, PLANES), 0);
+        cr_assert_eq(world.tables[last]->blocks[0], block);
+        released(&world, last);
+        cr_assert_eq(stats_of(&world).blocks_free, 4);
+        world_close(&world);
+    }
+}
+
+Test(share, the_tag_of_a_block_that_was_never_shared_is_not_compared)
+{
+    struct world world;
+    locus_block block = held_by(&world, 2);
+    released(&world, 0);
+    released(&world, 1);
+    block = locus_pool_alloc(world.pool);
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 7), 1, "also if an earlier use of the block was shared");
+    cr_assert_eq(refusals, 0);
+    world_close(&world);
+}
+
 struct found {
     uint64_t tags;
     unsigned calls;
