@@ -160,13 +160,15 @@ static inline bool must_wait(const struct locus_owner *owner, uint32_t count)
 
 static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, uint32_t count)
 {
+    struct locus_pool *pool = owner->hot.pool;
     uint64_t start_ns = clock_now_ns(), waited_ns = 0;
     int error = 0;
     for (uint32_t polls = 1;; polls++) {
         locus_owner_drain(owner);
+        pool_reclaim(pool, count); // what came home may be kept
         if (!must_wait(owner, count))
             break;
-        if (owner->hot.pool->hot.top + owner->hot.pool->in_flight < count)
+        if (pool->hot.top + pool->counters.kept + pool->in_flight < count)
             error = -ENOMEM;
         else if (owner->wait_ns == 0 || owner->draining)
             error = -EAGAIN;

@@ -72,10 +72,17 @@ static uint32_t run_of(const struct locus_pool *pool, const struct locus_table *
     return length;
 }
 
-// Lets go of this home's blocks before `end`.
-static void unshare_until(struct locus_pool *pool, const struct locus_table *table, uint32_t end)
+// Nobody holds this home's blocks before `end` for this table: it never did.
+static void undo_until(struct locus_pool *pool, const struct locus_table *table, uint32_t end)
 {
     for (uint32_t at = 0, length; (length = run_of(pool, table, end, &at)); at += length)
+        pool_unshare(pool, length, table->blocks + at);
+}
+
+// Lets go of this home's blocks.
+static void unshare_all(struct locus_pool *pool, const struct locus_table *table)
+{
+    for (uint32_t at = 0, length; (length = run_of(pool, table, table->count, &at)); at += length)
         locus_pool_free_bulk(pool, length, table->blocks + at, table->tag);
 }
 
@@ -99,7 +106,7 @@ int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *fro
     for (uint32_t at = 0, length; !error && (length = run_of(pool, to, to->count, &at)); at += length) {
         error = pool_share(pool, length, to->blocks + at, to->tag);
         if (error)
-            unshare_until(pool, to, at);
+            undo_until(pool, to, at);
     }
     if (!error) {
         *homes_left &= ~home_bit(owner);
@@ -115,9 +122,9 @@ int locus_owner_unfork_at(struct locus_owner *owner, struct locus_table *to, uin
     RULE(locus_owner_held_here(owner), RULE_ROLE);
     if (!locus_owner_held_here(owner))
         return -EPERM;
-    if (to->state != LOCUS_TABLE_LIVE || *homes_left & home_bit(owner))
+    if (to->state != LOCUS_TABLE_LIVE || *homes_left & home_bit(owner) || !(to->homes & home_bit(owner)))
         return -EINVAL;
-    unshare_until(locus_owner_pool(owner), to, to->count);
+    unshare_all(locus_owner_pool(owner), to);
     *homes_left |= home_bit(owner);
     if (*homes_left == to->homes) {
         to->count = 0;

@@ -31,12 +31,13 @@ here=testbed/tests
 
 found() { find $TESTS -regextype posix-extended -type f -regex ".*/tests/$1" "${@:2}" | sort -u; }
 items() { # lines: SIZE CLASS NAME
+    local models='.*/(share|holders)_stress\.c' # of one thread
     printf '%s build build:%s\n' check gcc test clang-asan test clang-tsan
     printf '%s\n' 'check alone make:layers' 'check free make:tidy' 'test free make:syntax' 'check last make:same-build'
     found '[^/]*_test\.c' -printf 'check free build/gcc/%h/unit\ntest free build/clang-asan/%h/unit\n'
-    found '[^/]*_(stress|litmus)\.c' ! -name share_stress.c -printf 'test alone build/clang-tsan/%p\n'
-    found '[^/]*_stress\.c' ! -name share_stress.c -printf 'all alone build/gcc/%p\nall alone build/clang-asan/%p\n'
-    found 'share_stress\.c' -printf 'test free build/clang-tsan/%p\ntest free build/clang-asan/%p\nall free build/gcc/%p\n'
+    found '[^/]*_(stress|litmus)\.c' ! -regex "$models" -printf 'test alone build/clang-tsan/%p\n'
+    found '[^/]*_stress\.c' ! -regex "$models" -printf 'all alone build/gcc/%p\nall alone build/clang-asan/%p\n'
+    found '(share|holders)_stress\.c' -printf 'test free build/clang-tsan/%p\ntest free build/clang-asan/%p\nall free build/gcc/%p\n'
     found '[^/]*_fuzz\.c' -printf 'test free build/clang-asan/%p\n'
     for script in $(found '(.*/)?[^/]*\.sh'); do
         read -r size class < <(sed -n '1,/^[^#]/s/^# suite: //p' "$script")

@@ -81,6 +81,7 @@ static bool holder_drop(struct locus_pool *pool, uint32_t index, uint64_t tag)
 
 // --- share and free ------------------------------------------------------------------------------------------------------------
 
+// The holders that came last, at the heads of their lists.
 static void unshare(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -154,6 +155,12 @@ int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks
         return share_unusual(pool, count, blocks, tag, done);
     counter_add(&pool->counters.sharers, count);
     return 0;
+}
+
+void pool_unshare(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    unshare(pool, count, blocks);
+    counter_add(&pool->counters.sharers, -(uint64_t)count);
 }
 
 // Without tags: takes one holder each from blocks[0], blocks[step], ... as long as they have several, and returns from how many.

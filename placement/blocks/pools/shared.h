@@ -30,6 +30,9 @@ struct pool_keeper {
 // locus_pool_check() says of one of them. Then nothing changes.
 int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
 
+// Undoes it, as if it had not been. pre: no other call has changed the pool since.
+void pool_unshare(struct locus_pool *pool, uint32_t count, const locus_block blocks[]);
+
 // One holder of the block less, who gets a free block instead. NONE, and nothing has changed: that is not so simple (nobody else
 // holds it, there are tags, or a fresh or no block would leave).
 locus_block pool_replace_usual(struct locus_pool *pool, locus_block block);

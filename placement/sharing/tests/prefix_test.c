@@ -50,6 +50,24 @@ Test(prefix, a_later_request_adopts_what_an_earlier_one_published)
     world_close(&world);
 }
 
+Test(prefix, what_comes_home_to_be_kept_while_a_grow_waits_is_given_up_for_it)
+{
+    struct world world;
+    world_open(&world, 4, false);
+    cache_open(&world, NULL);
+    written(&world, 0, 0, 8, 'a');
+    written(&world, 1, 0, 8, 'b');
+    published(&world, 0, 50, 2);
+    published(&world, 1, 60, 2);
+    released(&world, 0);
+    cr_assert_eq(locus_owner_retire(world.owner, world.tables[1]), 0);
+    cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 4), -EAGAIN, "two are kept and two on their way");
+    cr_assert_eq(locus_table_push(&world.route, world.tables[1]), 0);
+    cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 4), 0, "no grow fails for want of a block that is only kept");
+    released(&world, 2);
+    world_close(&world);
+}
+
 static unsigned not_held;
 
 static void on_error(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
