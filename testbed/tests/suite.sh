@@ -37,7 +37,8 @@ items() { # lines: SIZE CLASS NAME
     found '[^/]*_test\.c' -printf 'check free build/gcc/%h/unit\ntest free build/clang-asan/%h/unit\n'
     found '[^/]*_(stress|litmus)\.c' ! -regex "$models" -printf 'test alone build/clang-tsan/%p\n'
     found '[^/]*_stress\.c' ! -regex "$models" -printf 'all alone build/gcc/%p\nall alone build/clang-asan/%p\n'
-    found '(share|holders)_stress\.c' -printf 'test free build/clang-tsan/%p\ntest free build/clang-asan/%p\nall free build/gcc/%p\n'
+    found '(share|holders)_stress\.c' \
+        -printf 'test free build/clang-tsan/%p\ntest free build/clang-asan/%p\nall free build/gcc/%p\n'
     found '[^/]*_fuzz\.c' -printf 'test free build/clang-asan/%p\n'
     for script in $(found '(.*/)?[^/]*\.sh'); do
         read -r size class < <(sed -n '1,/^[^#]/s/^# suite: //p' "$script")

@@ -270,7 +270,8 @@ static inline uint32_t model_free(struct world *world, struct home *home, locus_
 }
 
 // The handles of this home, from the last one on or from the first one on: equal ones are equal, so it does not matter.
-static inline uint32_t model_free_of(struct world *world, struct home *home, const locus_block blocks[], uint32_t count, uint64_t tag)
+static inline uint32_t model_free_of(struct world *world, struct home *home, const locus_block blocks[], uint32_t count,
+                                     uint64_t tag)
 {
     uint32_t accepted = 0;
     for (uint32_t i = 0; i < count; i++)
