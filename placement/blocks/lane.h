@@ -2,19 +2,18 @@
 //
 // lane: one way into an owner, for one pusher or for many.
 //
-// Many pushers share the mailbox. One pusher, promised when its route is made (locus_route_add_sole), has a ring as well: a push
-// is a plain store of the table's address, where the mailbox takes a locked exchange and writes into the table. A full ring sends
-// its pusher to the mailbox, so there is still no capacity to tune, nobody waits, and nothing is lost.
-// A slot has a message: an address, and in its lowest bit the parity of its turn round the ring. So the slot alone says whether
-// it is new: the owner polls one line and writes none of the pusher's (FastForward: Giacomoni et al., PPoPP 2008). How many it took
-// it writes down now and then, for a pusher whose ring looks full (MCRingBuffer: Lee et al., IPDPS 2010).
-// Order. What one pusher sends arrives in the order in which it was sent. The message that may fill the ring says so (LAST). Only
-// then, and at first, the owner looks into the mailbox as well, until the next message. The pusher comes back to the ring only when
-// it has seen the mailbox empty: whatever it put there was taken before. So an owner that finds the ring empty and the mailbox not
-// (T2) looks at the ring once more before it takes the mailbox, and finishes that before the ring.
-// V1 (release) of a send, partner V2 (acquire) of the take: the owner sees the table as the pusher left it. `taken` is relaxed on
-// both sides. That no slot is overwritten before it was read needs no more: if the owner's V2 read the later message, it would
-// synchronise with its V1, and the pusher's load of `taken`, before that V1, would happen before the store that it read from.
+// Many pushers share the mailbox. One pusher, promised when its route is made (locus_route_add_sole), has a ring as well: a push is
+// a plain store of the table's address, where the mailbox takes a locked exchange and writes into the table. A full ring sends its
+// pusher to the mailbox, so nobody waits, and nothing is lost. A slot has a message: an address, and in its lowest bit the parity
+// of its turn round the ring. So the slot says whether it is new: the owner polls one line and writes none of the pusher's
+// (FastForward: Giacomoni et al., PPoPP 2008). It writes down now and then how many it took (MCRingBuffer: Lee et al., IPDPS 2010).
+// Order. What one pusher sends arrives as it was sent. The message that may fill the ring says so (LAST). Then, and at first, the
+// owner looks into the mailbox, too, until the next message. The pusher comes back to the ring only when it has seen the mailbox
+// empty: what it put there was taken before. So an owner that finds the ring empty and the mailbox not (T2) looks at the ring once
+// more before it takes the mailbox, and finishes that before the ring. V1 (release) of a send, partner V2 (acquire) of the take:
+// the owner sees the table as the pusher left it. `taken` is relaxed: if the owner's V2 read a message that overwrote an unread
+// one, it would synchronise with that one's V1, and the pusher's load of `taken`, before that V1, would happen before the store
+// that it read from.
 #ifndef LOCUS_LANE_H
 #define LOCUS_LANE_H
 
@@ -24,8 +23,10 @@
 extern "C" {
 #endif
 
-#ifndef LOCUS_LANE_SLOTS // a power of two. It decides only how often a pusher makes a detour. A test has fewer
+#ifndef LOCUS_LANE_SLOTS // It decides only how often a pusher makes a detour. All that share a lane have the same; a test has fewer
 #define LOCUS_LANE_SLOTS 128u
+#elif LOCUS_LANE_SLOTS < 4 || LOCUS_LANE_SLOTS > 1048576 || (LOCUS_LANE_SLOTS & (LOCUS_LANE_SLOTS - 1))
+#error "LOCUS_LANE_SLOTS is not a power of two from 4 to 2^20"
 #endif
 #define LOCUS_LANE_TOLD (LOCUS_LANE_SLOTS / 4) // after so many messages the owner writes down how many it took
 #define LOCUS_LANE_PARITY ((uintptr_t)1)

@@ -64,8 +64,8 @@ static const char *config_fault(const struct locus_owner_config *config)
         return "pool is NULL";
     if (owner_of(config->pool))
         return "another owner is open on the pool";
-    if (config->lanes == 0)
-        return "lanes is 0: nothing could come home";
+    if (config->lanes == 0 || config->lanes > LOCUS_LANES_MAX)
+        return "lanes is 0, so that nothing could come home, or more than 65536 (LOCUS_LANES_MAX)";
     if (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO)
         return "backpressure needs a LIFO pool: the others hand out never-used blocks before used ones";
     return NULL;

@@ -30,10 +30,11 @@ extern "C" {
 
 struct locus_owner;
 
+#define LOCUS_LANES_MAX (1u << 16) // of one owner: 80 MiB
 struct locus_owner_config {
     size_t size;                // sizeof this struct (version.h)
     struct locus_pool *pool;    // borrowed; must outlive the owner
-    uint32_t lanes;             // >= 1: ways home. One per worker keeps them on separate lines, and makes sole ones possible
+    uint32_t lanes;             // 1 .. LOCUS_LANES_MAX: ways home. One per worker keeps them apart, and makes sole ones possible
     bool backpressure;          // LIFO pools only
     uint64_t wait_ns;           // longest wait inside one grow; 0: never wait, return -EAGAIN
 };

@@ -31,11 +31,37 @@ static uint32_t blocks_of(const struct locus_domain_config *config, uint32_t ord
     return config->blocks_of ? config->blocks_of[ordinal] : config->blocks;
 }
 
+static uint32_t blocks_most(const struct locus_domain_config *config)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++)
+        most = blocks_of(config, i) > most ? blocks_of(config, i) : most;
+    return most;
+}
+
+// `config` is the caller's: domain->config does not keep its arrays. `node` is the policy's.
+static struct locus_pool_config pool_config(const struct locus_domain_config *config, uint32_t ordinal, int node)
+{
+    return (struct locus_pool_config){
+        .size = sizeof(struct locus_pool_config),
+        .home = ordinal,
+        .blocks = blocks_of(config, ordinal),
+        .block_bytes = config->block_bytes,
+        .page = config->page,
+        .policy = config->policy,
+        .node = node,
+        .nodes = config->among,
+        .populate = config->populate,
+        .tags = config->tags,
+        .shared = config->shared,
+    };
+}
+
 // What is wrong with a config, in words; NULL: nothing that shows without asking the machine.
 static const char *config_fault(const struct locus_domain_config *config)
 {
-    if (config->lanes == 0)
-        return "lanes is 0: nothing could come home";
+    if (config->lanes == 0 || config->lanes > LOCUS_LANES_MAX)
+        return "lanes is 0, so that nothing could come home, or more than 65536 (LOCUS_LANES_MAX)";
     if ((unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
         return "exhausted is out of range";
     if (config->chunk > LOCUS_BLOCKS_MAX)
@@ -46,9 +72,13 @@ static const char *config_fault(const struct locus_domain_config *config)
         return "more than 64 nodes (LOCUS_HOMES_MAX)";
     if (config->blocks_of && config->nodes_count == 0)
         return "blocks_of without nodes: its length would be unknown";
-    for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++)
-        if (config->spare > blocks_of(config, i))
+    for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++) {
+        struct locus_pool_config pool = pool_config(config, i, LOCUS_NODE_ANY);
+        if (config->spare > pool.blocks)
             return "spare is more than a home has blocks";
+        if (pool_config_fault(&pool))
+            return pool_config_fault(&pool);
+    }
     return NULL;
 }
 
@@ -128,24 +158,6 @@ static int home_memory(struct locus_domain *domain, uint32_t ordinal)
     return 0;
 }
 
-// `config` is the caller's: domain->config does not keep its arrays. `node` is the policy's.
-static struct locus_pool_config pool_config(const struct locus_domain_config *config, uint32_t ordinal, int node)
-{
-    return (struct locus_pool_config){
-        .size = sizeof(struct locus_pool_config),
-        .home = ordinal,
-        .blocks = blocks_of(config, ordinal),
-        .block_bytes = config->block_bytes,
-        .page = config->page,
-        .policy = config->policy,
-        .node = node,
-        .nodes = config->among,
-        .populate = config->populate,
-        .tags = config->tags,
-        .shared = config->shared,
-    };
-}
-
 static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct locus_domain_config *config)
 {
     int error = home_memory(domain, ordinal);
@@ -213,6 +225,8 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
     domain->config.blocks_of = NULL;
     if (config.chunk == 0)
         domain->config.chunk = CHUNK_DEFAULT;
+    if (domain->config.chunk > blocks_most(&config))
+        domain->config.chunk = blocks_most(&config); // nobody can lend more
     domain->loan_bytes = round_up(sizeof(struct loan) + domain->config.chunk * sizeof(locus_block));
     error = homes_open(domain, &config);
     if (!error)

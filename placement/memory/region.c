@@ -59,6 +59,8 @@ const char *region_config_fault(const struct locus_region_config *config)
         return "page is out of range";
     if (config->memory && config->page == LOCUS_PAGE_THP)
         return "page is THP, but the caller's memory is not advised: use LOCUS_PAGE_4K";
+    if (config->memory && config->bytes > UINTPTR_MAX - (uintptr_t)config->memory)
+        return "the caller's memory ends beyond the address space";
     if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
         return "the caller's memory does not begin and end on a page boundary";
     return NULL;

@@ -137,7 +137,8 @@ void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *
     *gone_of(pages, eviction->owner, eviction->kind) =
         (struct gone){.owner = eviction->owner, .at_ns = eviction->at_ns, .kind = (uint8_t)eviction->kind, .used = true};
     pthread_mutex_unlock(&pages->log);
-    atomic_store_explicit(&pages->evicted_until_ns, eviction->at_ns + THRASH_NS, memory_order_relaxed);
+    uint64_t at_ns = eviction->at_ns, until_ns = at_ns < UINT64_MAX - THRASH_NS ? at_ns + THRASH_NS : UINT64_MAX;
+    atomic_store_explicit(&pages->evicted_until_ns, until_ns, memory_order_relaxed);
 }
 
 bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask)

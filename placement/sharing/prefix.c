@@ -552,8 +552,8 @@ uint32_t locus_prefix_find(const struct locus_prefix *prefix, const uint64_t ids
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     uint32_t found = 0;
-    for (uint32_t i = 0; i < count; i += AHEAD)
-        found += find_batch(prefix, ids + i, count - i < AHEAD ? count - i : AHEAD, blocks + i);
+    for (uint64_t i = 0; i < count; i += AHEAD)
+        found += find_batch(prefix, ids + i, count - i < AHEAD ? (uint32_t)(count - i) : AHEAD, blocks + i);
     return found;
 }
 

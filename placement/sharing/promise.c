@@ -142,6 +142,8 @@ int locus_promise_grow(struct locus_promises *promises, struct locus_promise *mi
 {
     RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
     uint32_t more;
+    if (table->capacity - table->count < count)
+        return locus_owner_grow(promises->owner, table, count); // which says why not
     int error = begin_take(promises, mine, count, &more);
     if (error)
         return error;
@@ -155,12 +157,15 @@ int locus_promise_write(struct locus_promises *promises, struct locus_promise *m
 {
     RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
     struct share_write write = {.owner = promises->owner, .table = table, .first = first, .count = count, .planes = planes};
-    uint32_t needs = share_write_needs(&write), more;
-    int error = begin_take(promises, mine, needs, &more);
+    uint32_t needs, more, left;
+    int error = share_write_needs(&write, &needs);
+    if (!error)
+        error = begin_take(promises, mine, needs, &more);
     if (error)
         return error;
     error = share_write(&write);
-    uint32_t taken = needs - share_write_needs(&write); // some, if it failed in the middle
+    share_write_needs(&write, &left);
+    uint32_t taken = needs - left; // some, if it failed in the middle
     end_take(promises, mine, taken > more ? taken : more);
     return error;
 }

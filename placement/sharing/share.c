@@ -91,7 +91,7 @@ int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *fro
     RULE(locus_owner_held_here(owner), RULE_ROLE);
     struct locus_pool *pool = locus_owner_pool(owner);
     int error = fork_fault(owner, from, to);
-    if (!error && !pool->sharing)
+    if (!error && (!pool->sharing || (to->count && *homes_left & ~to->homes)))
         error = -EINVAL;
     if (error)
         return error;
@@ -154,8 +154,10 @@ static inline struct extent extent_of(const struct share_write *write, const str
     struct extent extent = {.begin = write->first / per_block};
     extent.used = write->first - extent.begin * per_block;
     extent.end = extent.begin + (extent.used > 0 || write->count > 0);
+    uint64_t after;
     if (write->count > per_block - extent.used)
-        extent.end = locus_table_blocks_for(write->table, write->first + write->count);
+        extent.end = __builtin_add_overflow(write->first, write->count, &after) ? UINT64_MAX // no table has room for that
+                                                                               : locus_table_blocks_for(write->table, after);
     size_t token_bytes = parts ? pool->block_bytes / parts : 0;
     extent.token_bytes = token_bytes * parts == pool->block_bytes ? token_bytes : 0;
     return extent;
@@ -230,15 +232,19 @@ static inline bool may_write(const struct locus_pool *pool, locus_block block)
            (!pool->sharing || (pool->sharing[locus_block_index(block)] & ~POOL_BY_TAG) == 0);
 }
 
-uint32_t share_write_needs(const struct share_write *write)
+int share_write_needs(const struct share_write *write, uint32_t *needs)
 {
     const struct locus_table *table = write->table;
     const struct locus_pool *pool = locus_owner_pool(write->owner);
     struct extent extent = extent_of(write, pool);
-    uint32_t needs = extent.end > table->count ? (uint32_t)(extent.end - table->count) : 0;
-    for (uint64_t at = extent.begin; write->count && at < extent.end && at < table->count; at++)
-        needs += !may_write(pool, table->blocks[at]);
-    return write->count ? needs : 0;
+    int error = write_fault(write, &extent);
+    *needs = 0;
+    if (error || write->count == 0)
+        return error;
+    for (uint64_t at = extent.begin; at < extent.end && at < table->count; at++)
+        *needs += !may_write(pool, table->blocks[at]);
+    *needs += extent.end > table->count ? (uint32_t)extent.end - table->count : 0;
+    return 0;
 }
 
 int share_write(const struct share_write *write)

@@ -17,8 +17,8 @@ struct share_write {
     void *context;
 };
 
-// How many new blocks it would take. pre: the table is LIVE.
-uint32_t share_write_needs(const struct share_write *write);
+// How many new blocks it would take. 0, or what it would be refused for before it changes anything, and *needs is 0.
+int share_write_needs(const struct share_write *write, uint32_t *needs);
 
 int share_write(const struct share_write *write);
 

@@ -418,10 +418,21 @@ static int found(void *context, struct locus_id key, uint64_t bytes)
     return 0;
 }
 
+// No tier's bytes, and no buffer's, are more than can be counted.
+static bool bytes_fit(const struct locus_tier_sink_config *config)
+{
+    uint64_t bytes;
+    return !__builtin_mul_overflow(config->blocks[0], config->block_bytes, &bytes) &&
+           !__builtin_mul_overflow(config->blocks[1], config->block_bytes, &bytes) &&
+           config->block_bytes < SIZE_MAX / (MOVES + 1) - ALIGN_BYTES;
+}
+
 static bool config_fits(const struct locus_tier_sink_config *config)
 {
     const uint32_t *blocks = config->blocks;
     bool two = config->tier[1] != NULL;
+    if (!bytes_fit(config))
+        return false;
     return config->tier[0] && config->tier[0] != config->tier[1] && config->block_bytes && config->copies <= MOVES && blocks[0] &&
            blocks[0] < NONE / 8 && (blocks[1] > 0) == two && blocks[1] < NONE / 8 && (!two || locus_tier_region(config->tier[0]));
 }
@@ -432,7 +443,7 @@ static int buffers_open(struct locus_tier_sink *sink)
     uint32_t copies = sink->file ? sink->config.copies : 0;
     if (!copies && sink->tiers == 1)
         return 0;
-    char *buffers = sink->buffers = bytes < SIZE_MAX / (MOVES + 1) ? aligned_alloc(ALIGN_BYTES, (copies + 1) * bytes) : NULL;
+    char *buffers = sink->buffers = aligned_alloc(ALIGN_BYTES, (copies + 1) * bytes);
     if (!buffers)
         return -ENOMEM;
     for (uint32_t i = 0; i < copies; i++)
