@@ -18,7 +18,6 @@
 #define LOCUS_LANE_H
 
 #include "mailbox.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
