@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The edges of sharing/ and retention/ (edges.h).
+#include "placement/domain/tests/edges.h"
+
+static const uint64_t ids[CAPACITY] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+// What a write of these arguments must answer: the table has three blocks, room for eight, and the pool eight.
+static int write_answer(uint64_t first, uint64_t count, uint32_t planes)
+{
+    unsigned __int128 end = ((unsigned __int128)first + count + TOKENS - 1) / TOKENS;
+    bool divides = planes && (uint64_t)planes * TOKENS <= BLOCK_BYTES && BLOCK_BYTES % (planes * TOKENS) == 0;
+    if (!divides || first > 3 * TOKENS)
+        return -EINVAL;
+    return count && end > CAPACITY ? -ENOSPC : 0;
+}
+
+Test(edges, a_write_finds_room_for_all_of_its_tokens_or_none)
+{
+    struct world world;
+    world_open(&world);
+    EACH(uint64_t, first, edges64)
+    EACH(uint64_t, count, edges64)
+    EACH(uint32_t, planes, edges32)
+    {
+        book(&world);
+        int error = locus_owner_write(world.owner, world.table, first, count, planes);
+        cr_assert_eq(error, write_answer(first, count, planes), "%llu + %llu, %u planes: %d", (unsigned long long)first,
+                     (unsigned long long)count, planes, error);
+        if (error || count == 0)
+            unchanged(&world);
+        else
+            cr_assert_geq((uint64_t)world.table->count * TOKENS, first + count);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
+    }
+    cr_assert_eq(locus_owner_leave(world.owner), 0);
+    cr_assert_eq(locus_owner_write(world.owner, world.table, 0, UINT64_MAX, 1), -EPERM);
+    world_close(&world);
+}
+
+Test(edges, a_cut_keeps_any_number_of_tokens)
+{
+    struct world world;
+    world_open(&world);
+    EACH(uint64_t, tokens, edges64)
+    {
+        cr_assert_eq(locus_owner_cut(world.owner, world.table, tokens), 0);
+        cr_assert_eq(world.table->count, tokens < 3 * TOKENS ? (tokens + TOKENS - 1) / TOKENS : 3);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
+        cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
+    }
+    world_close(&world);
+}
+
+Test(edges, a_fork_is_not_led_astray_by_the_set_of_homes)
+{
+    struct world world;
+    world_open(&world);
+    EACH(uint64_t, given, edges64)
+    {
+        uint64_t homes = given;
+        cr_assert_eq(locus_owner_unfork_at(world.owner, world.other, &homes), -EINVAL, "there is no fork");
+        cr_assert_eq(locus_owner_fork_at(world.owner, world.table, world.other, &homes), 0);
+        cr_assert(homes == 0 && world.other->count == 3);
+        homes = given;
+        int error = locus_owner_fork_at(world.owner, world.table, world.other, &homes);
+        cr_assert_eq(error, given & ~UINT64_C(1) ? -EINVAL : 0);
+        if (!error && given & 1)
+            cr_assert_eq(locus_pool_free_bulk(world.pool, 3, world.other->blocks, 0), 3);
+        homes = 0;
+        cr_assert_eq(locus_owner_unfork_at(world.owner, world.other, &homes), 0);
+        cr_assert(homes == 0 && world.other->count == 0);
+    }
+    cr_assert_eq(locus_owner_fork(world.owner, world.table, world.table), -EINVAL);
+    world_close(&world);
+}
+
+static void promises_open(struct world *world, struct locus_promises **promises)
+{
+    world_open(world);
+    EACH(uint32_t, watermark, edges32)
+    EACH(int, admission, edges_int)
+    {
+        struct locus_promises_config config = {.size = sizeof config, .owner = world->owner, .watermark_blocks = watermark};
+        config.admission = (enum locus_admission)admission;
+        int error = locus_promises_open(promises, &config);
+        cr_assert_eq(error, admission >= 0 && admission <= LOCUS_ADMIT_WATERMARK && watermark < BLOCKS ? 0 : -EINVAL);
+        if (!error)
+            locus_promises_close(*promises);
+    }
+    struct locus_promises_config config = {.size = sizeof config, .owner = world->owner};
+    cr_assert_eq(locus_promises_open(promises, &config), 0);
+}
+
+static void promised_is(const struct locus_promises *promises, uint32_t promised, uint32_t available)
+{
+    struct locus_promises_stats stats;
+    locus_promises_stats(promises, &stats);
+    cr_assert_eq(stats.promised, promised);
+    cr_assert_eq(stats.available, available);
+}
+
+Test(edges, promises_of_any_number_are_kept_or_refused)
+{
+    struct world world;
+    struct locus_promises *promises;
+    promises_open(&world, &promises);
+    EACH(uint32_t, now, edges32)
+    EACH(uint32_t, most, edges32)
+    {
+        struct locus_promise mine = {0};
+        int error = locus_promise_admit(promises, &mine, now, most);
+        cr_assert_eq(error, now > most ? -EINVAL : most > BLOCKS ? -ENOSPC : most > BLOCKS - 3 ? -EAGAIN : 0);
+        cr_assert_eq(mine.blocks, error ? 0 : most);
+        promised_is(promises, mine.blocks, BLOCKS - 3 - mine.blocks);
+        locus_promise_end(promises, &mine);
+    }
+    EACH(uint32_t, count, edges32)
+    {
+        struct locus_promise mine = {0};
+        cr_assert_eq(locus_promise_renew(promises, &mine, count), count > BLOCKS - 3 ? -EAGAIN : 0);
+        locus_promise_end(promises, &mine);
+        int error = locus_promise_grow(promises, &mine, world.table, count);
+        cr_assert_eq(error, count > CAPACITY - 3 ? -ENOSPC : 0);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
+        promised_is(promises, 0, BLOCKS - 3);
+    }
+    EACH(uint64_t, first, edges64)
+    EACH(uint64_t, count, edges64)
+    EACH(uint32_t, planes, edges32)
+    {
+        struct locus_promise mine = {0};
+        int error = locus_promise_write(promises, &mine, world.table, first, count, planes);
+        cr_assert_eq(error, write_answer(first, count, planes));
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
+        promised_is(promises, 0, BLOCKS - 3);
+    }
+    locus_promises_close(promises);
+    world_close(&world);
+}
+
+static int refuses(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+{
+    (void)context, (void)id, (void)parent, (void)block, (void)bytes;
+    return -ENOSPC;
+}
+
+static uint32_t has_many(void *context, const uint64_t asked[], uint32_t count) // and lies
+{
+    (void)context, (void)asked, (void)count;
+    return UINT32_MAX;
+}
+
+static uint32_t loads_many(void *context, const uint64_t asked[], void *const blocks[], uint32_t count, size_t bytes)
+{
+    (void)context, (void)asked, (void)blocks, (void)count, (void)bytes;
+    return UINT32_MAX;
+}
+
+static struct locus_prefix *prefix_open(struct world *world)
+{
+    static const struct locus_prefix_sink sink = {
+        .size = sizeof sink, .store = refuses, .look = has_many, .load = loads_many, .tag = UINT64_MAX};
+    struct locus_prefix_config config = {.size = sizeof config, .owner = world->owner, .sink = &sink};
+    struct locus_prefix *prefix;
+    cr_assert_eq(locus_prefix_open(&prefix, &config), 0);
+    return prefix;
+}
+
+Test(edges, a_prefix_cache_answers_for_any_id_and_clock)
+{
+    struct world world;
+    locus_block found;
+    uint32_t kept;
+    world_open(&world);
+    struct locus_prefix *prefix = prefix_open(&world);
+    struct locus_prefix_stats stats;
+    struct locus_prefix_sink_stats sunk;
+    EACH(uint64_t, id, edges64)
+    {
+        locus_table_set_tag(world.other, id);
+        cr_assert_eq(locus_prefix_look(prefix, &id, 1, &kept), 0);
+        cr_assert_eq(locus_prefix_find(prefix, &id, 1, &found), 0);
+        cr_assert_eq(locus_prefix_match(prefix, id, &id, 1, world.other), 0);
+        cr_assert_eq(locus_prefix_publish(prefix, &id, 1, world.table), id ? 1 : -EINVAL);
+        cr_assert_eq(locus_prefix_match(prefix, UINT64_MAX, &id, 1, world.other), id ? 1 : 0);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
+        cr_assert_eq(locus_prefix_sink_start(prefix, UINT32_MAX), 0, "it has no start()");
+        cr_assert_eq(locus_prefix_sink_done(prefix, id, 0), -ESTALE);
+        cr_assert_eq(locus_prefix_shrink(prefix, (uint32_t)id), (uint32_t)id && id ? 1 : 0);
+        locus_prefix_shrink(prefix, UINT32_MAX);
+        cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
+        cr_assert_neq(locus_prefix_id(id, (const uint32_t[]){1, UINT32_MAX}, 2, id), 0);
+    }
+    EACH(uint32_t, count, edges32)
+    {
+        if (count <= 3)
+            continue;
+        book(&world);
+        cr_assert_eq(locus_prefix_publish(prefix, ids, count, world.table), -EINVAL, "the table has three");
+        unchanged(&world);
+    }
+    locus_prefix_stats(prefix, &stats);
+    locus_prefix_sink_stats(prefix, &sunk);
+    cr_assert(stats.blocks_known == 0 && sunk.blocks_sinking == 0);
+    cr_assert_eq(locus_prefix_close(prefix), 0);
+    world_close(&world);
+}
+
+Test(edges, what_a_sink_says_is_not_believed_beyond_what_was_asked)
+{
+    struct world world;
+    struct locus_promises *promises;
+    promises_open(&world, &promises);
+    struct locus_prefix *prefix = prefix_open(&world);
+    struct locus_promise mine = {0};
+    cr_assert_eq(locus_prefix_raise_look(prefix, ids, 5, world.other), 5);
+    cr_assert_eq(locus_prefix_raise(prefix, ids, 5, world.other), 5);
+    cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
+    cr_assert_eq(locus_promise_match(promises, &mine, prefix, UINT64_MAX, ids, 8, world.other), 5);
+    cr_assert_eq(locus_promise_raise(promises, &mine, prefix, ids, 8, world.other), -EAGAIN, "no block is free");
+    cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
+    EACH(uint32_t, count, edges32)
+    {
+        cr_assert_eq(locus_promise_sink_start(promises, prefix, count), 0);
+    }
+    promised_is(promises, 0, BLOCKS - 3);
+    cr_assert_eq(locus_prefix_close(prefix), 0);
+    locus_promises_close(promises);
+    world_close(&world);
+}
+
+Test(edges, lists_end)
+{
+    EACH(uint32_t, i, edges32)
+    {
+        cr_assert(i < 16 || (!locus_evict_at(i) && !locus_sink_at(i) && !locus_score_at(i) && !locus_residency_at(i)));
+    }
+    cr_assert_null(locus_evict_find(""));
+    cr_assert_null(locus_sink_find(""));
+    cr_assert_null(locus_score_find(""));
+    cr_assert_null(locus_residency_find(""));
+    EACH(int, place, edges_int)
+    {
+        cr_assert(locus_residence_name((enum locus_residence)place) || place < 0 || place > LOCUS_RESIDENCE_HOT);
+    }
+}
+
+Test(edges, a_policy_has_room_for_any_number_of_blocks_or_says_that_it_has_not)
+{
+    for (uint32_t i = 0; locus_evict_at(i); i++)
+        EACH(uint32_t, blocks, edges32)
+        {
+            if (blocks > 64 && blocks < LOCUS_EVICT_NONE / 8)
+                continue; // it would take gigabytes
+            void *state = NULL;
+            int error = locus_evict_at(i)->open(&state, blocks);
+            cr_assert_eq(error, blocks && blocks < LOCUS_EVICT_NONE / 8 ? 0 : -EINVAL);
+            locus_evict_at(i)->close(error ? NULL : state);
+        }
+}
