@@ -94,7 +94,7 @@ public      := $(addprefix placement/,$(addprefix base/,cpu_relax.h id.h version
                  $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h lane.h mailbox.h owner.h owner_inline.h pool.h pool_inline.h pool_report.h) \
                  $(addprefix blocks/,route.h table.h) \
-                 $(addprefix sharing/,share.h prefix.h prefix_sink.h promise.h tier_sink.h) \
+                 $(addprefix sharing/,share.h prefix.h prefix_check.h prefix_id.h prefix_sink.h promise.h tier_sink.h) \
                  $(addprefix domain/,domain.h domain_health.h locus.h) \
                  retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \
                  $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \

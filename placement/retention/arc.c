@@ -22,7 +22,7 @@
 // Blocks in use are in no list. A cache that lets a block below the victim leave instead, or that has blocks in use, may hold more
 // ids in B1 and B2 than the figure allows: if there would be more than 2c, the head of the longer list is deleted.
 //
-// O(1); about 80 bytes a block.
+// O(1); about 100 bytes a block.
 #include "evict.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@
 enum { ONCE, OFTEN, LISTS };    // T1 and B1, T2 and B2
 
 struct block {
-    uint64_t id;
+    struct locus_id id;
     uint8_t list;
 };
 
@@ -93,7 +93,7 @@ static void ghost_drop(struct arc *arc, uint32_t slot)
     ids_drop(&arc->ghosts, slot);
 }
 
-static void ghost_add(struct arc *arc, uint64_t id, uint8_t list)
+static void ghost_add(struct arc *arc, struct locus_id id, uint8_t list)
 {
     uint32_t slot = ids_find(&arc->ghosts, id);
     if (slot != LOCUS_EVICT_NONE) // the same contents were in two blocks
@@ -105,7 +105,7 @@ static void ghost_add(struct arc *arc, uint64_t id, uint8_t list)
     list_push(&arc->gone[list], arc->ghost_links, slot);
 }
 
-static void arc_miss(void *state, uint64_t id)
+static void arc_miss(void *state, struct locus_id id)
 {
     struct arc *arc = state;
     const uint32_t slot = ids_find(&arc->ghosts, id);
@@ -155,7 +155,7 @@ static void forget(struct arc *arc)
         ghost_drop(arc, arc->gone[OFTEN].oldest);
 }
 
-static void arc_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void arc_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct arc *arc = state;
     uint32_t slot = fresh ? ids_find(&arc->ghosts, id) : LOCUS_EVICT_NONE;

@@ -42,9 +42,9 @@
 // than four in a hundred if SMOOTH, LEARN or PRIOR are four times as large or small, or with 4 or 8 turns.
 //
 // Cost. Amortized O(1) for a block: every list operation is O(1), a chain passes each bin once, and a block is disowned at most
-// once for each time it is kept or adopted. A request also costs a look at each class, and an eviction at most that. Memory: 32
-// bytes a block, 4 ids a block of 28 to 32 bytes, and 2 chains a block of 56 bytes: about 260 bytes a block. But at least 65,536
-// ids and 16,384 chains (3 MB): to learn from pauses, the table must reach back longer than they last.
+// once for each time it is kept or adopted. A request also costs a look at each class, and an eviction at most that. Memory: 56
+// bytes a block, 4 ids a block of 36 to 40 bytes, and 2 chains a block of 56 bytes: about 320 bytes a block. But at least 65,536
+// ids and 16,384 chains (3.5 MB): to learn from pauses, the table must reach back longer than they last.
 #include "evict.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ enum { IDS_PER_BLOCK = 4, IDS_MIN = 1 << 16, IDS_PER_CHAIN = 4, STRAYS = 0 };
 #define NS_PER_S UINT64_C(1000000000)
 
 struct block {
-    uint64_t id, parent_id;     // parent_id: of `parent` when this one was kept; another block may be there now
+    struct locus_id id, parent_id; // parent_id: of `parent` when this one was kept; another block may be there now
     uint32_t parent;
     uint32_t children;          // that are kept
     uint32_t chain;             // LOCUS_EVICT_NONE: it is in use, or disowned
@@ -167,7 +167,7 @@ static void forget_oldest(struct policy *policy)
     release(policy, policy->seen_chain[slot]);
 }
 
-static void see(struct policy *policy, uint64_t id, uint32_t c)
+static void see(struct policy *policy, struct locus_id id, uint32_t c)
 {
     uint32_t slot = ids_find(&policy->seen, id);
     policy->chain[c].references++;
@@ -184,7 +184,7 @@ static void see(struct policy *policy, uint64_t id, uint32_t c)
 }
 
 // How many of a request's first ids were seen. *last: the chain of the last one of them.
-static uint32_t seen_before(const struct policy *policy, const uint64_t ids[], uint32_t count, uint32_t *last)
+static uint32_t seen_before(const struct policy *policy, const struct locus_id ids[], uint32_t count, uint32_t *last)
 {
     uint32_t shared = 0;
     for (uint32_t slot; shared < count && (slot = ids_find(&policy->seen, ids[shared])) != LOCUS_EVICT_NONE; shared++)
@@ -193,7 +193,7 @@ static uint32_t seen_before(const struct policy *policy, const uint64_t ids[], u
 }
 
 // How many of them belong to beginnings.
-static uint32_t begun_before(const struct policy *policy, const uint64_t ids[], uint32_t shared)
+static uint32_t begun_before(const struct policy *policy, const struct locus_id ids[], uint32_t shared)
 {
     uint32_t begun = 0;
     while (begun < shared && policy->chain[policy->seen_chain[ids_find(&policy->seen, ids[begun])]].turn == BEGINNING)
@@ -307,7 +307,8 @@ static bool follow(struct policy *policy, uint32_t c, uint32_t shared)
     return true;
 }
 
-static void name(struct policy *policy, uint64_t now_ns, uint16_t turn, uint32_t length, const uint64_t ids[], uint32_t count)
+static void name(struct policy *policy, uint64_t now_ns, uint16_t turn, uint32_t length, const struct locus_id ids[],
+                 uint32_t count)
 {
     struct chain chain = {.asked_ns = now_ns, .references = 1, .length = length, .turn = turn, .blocks = LIST_EMPTY};
     uint32_t c = chain_new(policy, &chain);
@@ -316,7 +317,7 @@ static void name(struct policy *policy, uint64_t now_ns, uint16_t turn, uint32_t
     release(policy, c);
 }
 
-static void chain_request(void *state, uint64_t now_ns, const uint64_t ids[], uint32_t count)
+static void chain_request(void *state, uint64_t now_ns, const struct locus_id ids[], uint32_t count)
 {
     struct policy *policy = state;
     uint32_t last = STRAYS, shared = seen_before(policy, ids, count, &last), begun = shared;
@@ -347,7 +348,7 @@ static uint32_t chain_of(struct policy *policy, uint32_t block)
     while ((slot = ids_find(&policy->seen, policy->block[above].id)) == LOCUS_EVICT_NONE) {
         const struct block *below = &policy->block[above];
         above = below->parent;
-        if (above == LOCUS_EVICT_NONE || policy->block[above].id != below->parent_id)
+        if (above == LOCUS_EVICT_NONE || !locus_id_equal(policy->block[above].id, below->parent_id))
             return STRAYS;
     }
     uint32_t c = policy->seen_chain[slot];
@@ -356,11 +357,11 @@ static uint32_t chain_of(struct policy *policy, uint32_t block)
     return c;
 }
 
-static void chain_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void chain_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct policy *policy = state;
     struct block *kept = &policy->block[block];
-    uint64_t parent_id = parent == LOCUS_EVICT_NONE ? 0 : policy->block[parent].id;
+    struct locus_id parent_id = parent == LOCUS_EVICT_NONE ? (struct locus_id){{0}} : policy->block[parent].id;
     *kept = (struct block){id, parent_id, parent, fresh ? 0 : kept->children, LOCUS_EVICT_NONE, true};
     if (parent != LOCUS_EVICT_NONE)
         policy->block[parent].children++;

@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "id.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,15 +39,15 @@ struct locus_evict_ops {
     int (*open)(void **state, uint32_t blocks);
     void (*close)(void *state); // close(NULL) is allowed
     // A request's whole chain of ids, before the blocks that it finds are taken. May be NULL. now_ns never decreases.
-    void (*request)(void *state, uint64_t now_ns, const uint64_t ids[], uint32_t count);
+    void (*request)(void *state, uint64_t now_ns, const struct locus_id ids[], uint32_t count);
     // The request did not find `id`, for which room is wanted next. May be NULL. (A policy with a memory of what has left, such as
     // ARC, adapts here: before the victim is chosen, and long before the contents are there to be kept.)
-    void (*miss)(void *state, uint64_t id);
+    void (*miss)(void *state, struct locus_id id);
     void (*take)(void *state, uint32_t block); // a request found this kept block
     // The last reference came home. `fresh`: its contents are new to the cache; otherwise it was taken before, and id and parent
     // are those of the first time. `parent`: the block above it, kept now or before; LOCUS_EVICT_NONE: a chain's first block, or
     // the block above it has left, or was never kept so far.
-    void (*keep)(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh);
+    void (*keep)(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh);
     uint32_t (*victim)(void *state); // a kept block, or LOCUS_EVICT_NONE if none is kept. A second call returns the same one
     void (*leave)(void *state, uint32_t block); // a kept block was evicted: the victim, or one below it
 };

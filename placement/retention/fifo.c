@@ -48,7 +48,7 @@ static int fifo_open(void **state, uint32_t blocks)
     return 0;
 }
 
-static void fifo_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void fifo_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct fifo *fifo = state;
     (void)id;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "id_hash.h"
+
 int ids_open(struct ids *ids, uint32_t slots)
 {
     uint32_t buckets = 1;
@@ -33,22 +35,20 @@ void ids_close(struct ids *ids)
     free(ids->id);
 }
 
-// The engine's ids may be hashes or may count from 0. The multiplier is 2^64 divided by the golden ratio, and the high bits of the
-// product depend on all of the id.
-static uint32_t *bucket_of(const struct ids *ids, uint64_t id)
+static uint32_t *bucket_of(const struct ids *ids, struct locus_id id)
 {
-    return &ids->bucket[(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & ids->mask];
+    return &ids->bucket[id_place(id, ids->mask + UINT64_C(1))];
 }
 
-uint32_t ids_find(const struct ids *ids, uint64_t id)
+uint32_t ids_find(const struct ids *ids, struct locus_id id)
 {
     uint32_t slot = *bucket_of(ids, id);
-    while (slot != LOCUS_EVICT_NONE && ids->id[slot] != id)
+    while (slot != LOCUS_EVICT_NONE && !locus_id_equal(ids->id[slot], id))
         slot = ids->next[slot];
     return slot;
 }
 
-uint32_t ids_add(struct ids *ids, uint64_t id)
+uint32_t ids_add(struct ids *ids, struct locus_id id)
 {
     uint32_t *bucket = bucket_of(ids, id), slot = ids->free;
     ids->free = ids->next[slot];

@@ -48,7 +48,7 @@ static int lfu_open(void **state, uint32_t blocks)
     return 0;
 }
 
-static void lfu_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void lfu_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct lfu *lfu = state;
     (void)id;

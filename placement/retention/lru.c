@@ -31,7 +31,7 @@ static int lru_open(void **state, uint32_t blocks)
     return 0;
 }
 
-static void lru_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void lru_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct lru *lru = state;
     (void)id;

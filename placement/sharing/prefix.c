@@ -2,9 +2,9 @@
 //
 // prefix: an index from ids to blocks, and for each block its id, its parent's id, and the kept blocks below it.
 //
-//     slot[]      open addressing, linear probing from the start of a cache line, so that one in twenty looks into a second line
-//                 when the table is half full; a slot that is vacated is filled from behind, so there are no tombstones
+//     index       from ids to blocks: prefix_index.h
 //     entry[]     by block: what it was published as, and its place among the kept children of its parent
+//     tokens[]    by block, if the cache keeps them: what its KV was computed from
 //
 // The parent is remembered by id and looked for when a block is kept. The block that had this id when the child was published may
 // be gone by then, and another one may have it.
@@ -20,25 +20,21 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "config.h"
 #include "counters.h"
 #include "placement/blocks/pools/shared.h"
+#include "prefix_check.h"
+#include "prefix_index.h"
 #include "rules.h"
 
 #define AHEAD 64u               // ids whose lines are on their way, at most as many as a word has bits
 #define NONE LOCUS_EVICT_NONE
-
-struct slot {
-    uint64_t id;                // 0: empty
-    locus_block block;          // LOCUS_BLOCK_NONE if it is empty
-};
-
-#define HUGE_BYTES (UINT64_C(2) << 20)
-#define LINE_SLOTS (LOCUS_CACHE_LINE / sizeof(struct slot))
+#define NOBODY ((struct locus_id){{0}})
 
 struct entry {
-    uint64_t id, parent_id;     // 0: not published; a chain's first one
+    struct locus_id id, parent_id; // none: not published; a chain's first one
     uint32_t above;             // NONE: in no list
     uint32_t oldest, newest;    // kept blocks below this one
     uint32_t before, after;     // in the list of `above`
@@ -51,117 +47,54 @@ struct locus_prefix {
     struct locus_pool *pool;
     const struct locus_evict_ops *evict;
     void *policy;
-    struct locus_region *slots;
-    struct slot *slot;
+    struct prefix_index index;
     struct entry *entry;
-    uint64_t mask;
+    struct locus_region *tokens_region;
+    uint32_t *tokens;           // NULL: they are not kept
+    uint32_t tokens_per_block;
+    struct locus_prefix_check check; // without `same`: there is none
+    struct locus_prefix_key key;
     struct pool_keeper keeper;
     uint32_t victim, above;     // the last one that the policy named, and the block above the one that left instead; NONE: itself
-    uint64_t above_id;
+    struct locus_id above_id;
     struct locus_prefix_sink sink; // without store: there is none
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_stats counters;
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_sink_stats sunk;
 };
 
-// --- ids -----------------------------------------------------------------------------------------------------------------------
+// --- contents ------------------------------------------------------------------------------------------------------------------
 
-// Multiply and fold, 64 bits at a time. The constants are odd and have no structure: digits of pi.
-static inline uint64_t mix(uint64_t hash, uint64_t value)
+static inline uint32_t block_of(const struct locus_prefix *prefix, struct locus_id id)
 {
-    unsigned __int128 product = (unsigned __int128)(hash ^ UINT64_C(0x243f6a8885a308d3)) * (value ^ UINT64_C(0x13198a2e03707345));
-    return (uint64_t)product ^ (uint64_t)(product >> 64) ^ hash << 1;
+    return index_find(&prefix->index, id);
 }
-
-uint64_t locus_prefix_id(uint64_t parent, const uint32_t tokens[], uint32_t count, uint64_t salt)
-{
-    uint64_t hash = mix(mix(UINT64_C(0xa4093822299f31d1) + count, parent), parent ? 0 : salt);
-    for (uint32_t i = 0; i + 1 < count; i += 2)
-        hash = mix(hash, (uint64_t)tokens[i] << 32 | tokens[i + 1]);
-    if (count % 2)
-        hash = mix(hash, tokens[count - 1]);
-    hash = mix(hash, UINT64_C(0x082efa98ec4e6c89));
-    return hash ? hash : 1;
-}
-
-// --- the index -----------------------------------------------------------------------------------------------------------------
-
-static inline uint64_t first_slot(const struct locus_prefix *prefix, uint64_t id)
-{
-    return (id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & prefix->mask & ~(LINE_SLOTS - 1);
-}
-
-static inline uint64_t slot_of(const struct locus_prefix *prefix, uint64_t id)
-{
-    uint64_t at = first_slot(prefix, id);
-    while (prefix->slot[at].id && prefix->slot[at].id != id)
-        at = (at + 1) & prefix->mask;
-    return at;
-}
-
-static __attribute__((noinline)) locus_block find_further(const struct locus_prefix *prefix, uint64_t id)
-{
-    return prefix->slot[slot_of(prefix, id)].block;
-}
-
-// All ids of a line are compared, without a branch that depends on where it is or whether it is there: the processor would guess
-// it, and often wrong. *further: it may be in the next line, as this one is full. An id of 0 finds an empty slot, or is further.
-static inline locus_block find_near(const struct slot line[], uint64_t id, bool *further)
-{
-    locus_block block = LOCUS_BLOCK_NONE;
-#pragma GCC unroll 4
-    for (unsigned i = 0; i < LINE_SLOTS; i++)
-        block |= line[i].block & -(uint64_t)(line[i].id == id);
-    *further = (block | (uint64_t)(line[LINE_SLOTS - 1].id == 0)) == 0;
-    return block;
-}
-
-static inline locus_block find(const struct locus_prefix *prefix, uint64_t id)
-{
-    bool further;
-    locus_block block = find_near(&prefix->slot[first_slot(prefix, id)], id, &further);
-    return __builtin_expect(further, 0) ? find_further(prefix, id) : block;
-}
-
-static inline uint32_t block_of(const struct locus_prefix *prefix, uint64_t id)
-{
-    locus_block block = find(prefix, id);
-    return block == LOCUS_BLOCK_NONE ? NONE : locus_block_index(block);
-}
-
-// Into the first cache. Into the second one (locality 2) is a little faster on some processors; on Zen 5 it was without any effect
-// in one process of four, and a look-up took 40 ns in place of 14.
-static inline void fetch(const struct locus_prefix *prefix, uint64_t id)
-{
-    __builtin_prefetch(&prefix->slot[first_slot(prefix, id)]);
-}
-
-static void index_add(struct locus_prefix *prefix, uint64_t id, locus_block block)
-{
-    prefix->slot[slot_of(prefix, id)] = (struct slot){.id = id, .block = block};
-    counter_add(&prefix->counters.blocks_known, 1);
-}
-
-// What follows without a gap may have been pushed on by the slot that becomes empty: whoever may move up into it does.
-static void index_drop(struct locus_prefix *prefix, uint64_t id)
-{
-    uint64_t gap = slot_of(prefix, id);
-    for (uint64_t at = (gap + 1) & prefix->mask; prefix->slot[at].id; at = (at + 1) & prefix->mask) {
-        uint64_t wanted = first_slot(prefix, prefix->slot[at].id);
-        if (((at - wanted) & prefix->mask) < ((at - gap) & prefix->mask))
-            continue;
-        prefix->slot[gap] = prefix->slot[at];
-        gap = at;
-    }
-    prefix->slot[gap] = (struct slot){0};
-    counter_add(&prefix->counters.blocks_known, UINT64_MAX);
-}
-
-// --- kept blocks ---------------------------------------------------------------------------------------------------------------
 
 static locus_block handle(const struct locus_prefix *prefix, uint32_t block)
 {
     return locus_block_make(prefix->pool->home, block, prefix->pool->generation[block]);
 }
+
+static uint32_t *tokens_of(const struct locus_prefix *prefix, uint32_t block)
+{
+    return prefix->tokens + block * (size_t)prefix->tokens_per_block;
+}
+
+// Does the block, which has the id ids[i], hold what the asker means by it?
+static bool is_meant(const struct locus_prefix *prefix, uint32_t block, const struct locus_id ids[], const uint32_t tokens[],
+                     uint32_t i)
+{
+    const uint32_t per_block = prefix->tokens_per_block;
+    if (prefix->tokens)
+        return !memcmp(tokens_of(prefix, block), tokens + i * (size_t)per_block, per_block * sizeof *tokens);
+    return !prefix->check.same || prefix->check.same(prefix->check.context, handle(prefix, block), ids, tokens, i);
+}
+
+static bool tokens_missing(const struct locus_prefix *prefix, const uint32_t tokens[], uint32_t count)
+{
+    return prefix->tokens && !tokens && count;
+}
+
+// --- kept blocks ---------------------------------------------------------------------------------------------------------------
 
 static void link_below(struct locus_prefix *prefix, uint32_t block, uint32_t above)
 {
@@ -215,8 +148,9 @@ static void unkeep(struct locus_prefix *prefix, uint32_t block)
 {
     unlink_from_above(prefix, block);
     prefix->evict->leave(prefix->policy, block);
-    index_drop(prefix, prefix->entry[block].id);
-    prefix->entry[block].id = 0;
+    index_drop(&prefix->index, prefix->entry[block].id);
+    prefix->entry[block].id = NOBODY;
+    counter_add(&prefix->counters.blocks_known, UINT64_MAX);
     counter_add(&prefix->counters.blocks_kept, UINT64_MAX);
     counter_add(&prefix->counters.blocks_evicted, 1);
 }
@@ -241,13 +175,13 @@ static void leave(struct locus_prefix *prefix, uint32_t block)
 static uint32_t lowest(struct locus_prefix *prefix, uint32_t victim)
 {
     bool again = victim == prefix->victim && prefix->above != NONE && pool_is_kept(prefix->pool, prefix->above) &&
-                 prefix->entry[prefix->above].id == prefix->above_id;
+                 locus_id_equal(prefix->entry[prefix->above].id, prefix->above_id);
     uint32_t block = again ? prefix->above : victim;
     while (prefix->entry[block].oldest != NONE)
         block = prefix->entry[block].oldest;
     prefix->victim = victim;
     prefix->above = block == victim ? NONE : prefix->entry[block].above;
-    prefix->above_id = prefix->above == NONE ? 0 : prefix->entry[prefix->above].id;
+    prefix->above_id = prefix->above == NONE ? NOBODY : prefix->entry[prefix->above].id;
     return block;
 }
 
@@ -276,7 +210,7 @@ uint32_t locus_prefix_shrink(struct locus_prefix *prefix, uint32_t count)
 static bool start(struct locus_prefix *prefix, uint32_t block)
 {
     struct entry *entry = &prefix->entry[block];
-    uint64_t id = entry->id;
+    struct locus_id id = entry->id;
     locus_block it = handle(prefix, block);
     if (prefix->sink.start(prefix->sink.context, id, entry->parent_id, locus_pool_address(prefix->pool, it),
                            prefix->pool->block_bytes, it))
@@ -319,7 +253,7 @@ int locus_prefix_sink_done(struct locus_prefix *prefix, locus_block block, int e
 }
 
 // Into the table's blocks from `first` on. How many of the first ids are there.
-static uint32_t load(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, const struct locus_table *table,
+static uint32_t load(struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count, const struct locus_table *table,
                      uint32_t first)
 {
     void *blocks[AHEAD];
@@ -333,19 +267,20 @@ static uint32_t load(struct locus_prefix *prefix, const uint64_t ids[], uint32_t
     return done;
 }
 
-static int raise_fault(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, const struct locus_table *table)
+static int raise_fault(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
+                       const struct locus_table *table)
 {
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
     if (table->state != LOCUS_TABLE_LIVE || prefix->pool->home >= table->homes_max)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++)
-        if (ids[i] == 0)
+        if (locus_id_is_none(ids[i]))
             return -EINVAL;
     return 0;
 }
 
-uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count,
+uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
                                  const struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
@@ -357,9 +292,12 @@ uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64
     return has < wanted - begin ? has : wanted - begin;
 }
 
-int64_t prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table, uint32_t has)
+int64_t prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                     struct locus_table *table, uint32_t has)
 {
     int error = raise_fault(prefix, ids, count, table);
+    if (!error && tokens_missing(prefix, tokens, count))
+        error = -EINVAL;
     uint32_t begin = table->count;
     if (!error && has)
         error = locus_owner_grow(prefix->owner, table, has);
@@ -368,16 +306,17 @@ int64_t prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t
     uint32_t loaded = load(prefix, ids + begin, has, table, begin);
     if (loaded < has)
         locus_owner_truncate(prefix->owner, table, begin + loaded);
-    locus_prefix_publish(prefix, ids, begin + loaded, table);
+    locus_prefix_publish(prefix, ids, tokens, begin + loaded, table);
     counter_add(&prefix->sunk.blocks_raised, loaded);
     counter_add(&prefix->sunk.blocks_unloaded, has - loaded);
     return loaded;
 }
 
-int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+int64_t locus_prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                           struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
-    return prefix_raise(prefix, ids, count, table, locus_prefix_raise_look(prefix, ids, count, table));
+    return prefix_raise(prefix, ids, tokens, count, table, locus_prefix_raise_look(prefix, ids, count, table));
 }
 
 void locus_prefix_sink_stats(const struct locus_prefix *prefix, struct locus_prefix_sink_stats *out)
@@ -389,7 +328,7 @@ void locus_prefix_sink_stats(const struct locus_prefix *prefix, struct locus_pre
 
 static int open_fault(const struct locus_prefix_config *config)
 {
-    if (!config->owner)
+    if (!config->owner || (config->tokens_per_block && config->check))
         return -EINVAL;
     const struct locus_pool *pool = locus_owner_pool(config->owner);
     if (!locus_owner_held_here(config->owner))
@@ -408,40 +347,41 @@ static int sink_take(struct locus_prefix_sink *own, const struct locus_prefix_si
 static void prefix_free(struct locus_prefix *prefix)
 {
     prefix->evict->close(prefix->policy);
-    locus_region_close(prefix->slots);
+    index_close(&prefix->index);
+    locus_region_close(prefix->tokens_region);
     free(prefix->entry);
     free(prefix);
 }
 
-// On the pool's node, as its own arrays are. A look-up goes anywhere in the table, so a large one is on huge pages.
-static int slots_open(struct locus_prefix *prefix, uint64_t slots)
+static int check_take(struct locus_prefix_check *own, const struct locus_prefix_check *given)
 {
-    struct locus_region_config region = {
-        .size = sizeof region,
-        .bytes = slots * sizeof *prefix->slot,
-        .memory_class = LOCUS_CLASS_METADATA,
-        .page = slots * sizeof *prefix->slot >= HUGE_BYTES ? LOCUS_PAGE_THP : LOCUS_PAGE_4K,
-        .policy = prefix->pool->policy,
-        .node = prefix->pool->node,
-        .populate = true,
-    };
-    int error = locus_region_open(&prefix->slots, &region);
-    if (error == -ENOSYS && region.page == LOCUS_PAGE_THP) {
-        region.page = LOCUS_PAGE_4K;
-        error = locus_region_open(&prefix->slots, &region);
-    }
-    if (!error)
-        prefix->slot = locus_region_base(prefix->slots);
+    int error = config_take(own, sizeof *own, given);
+    return error ? error : own->same ? 0 : -EINVAL;
+}
+
+static int key_draw(struct locus_prefix_key *key)
+{
+    ssize_t drawn;
+    do
+        drawn = getrandom(key, sizeof *key, 0);
+    while (drawn < 0 && errno == EINTR);
+    return drawn == sizeof *key ? 0 : drawn < 0 ? -errno : -EIO;
+}
+
+static int tokens_open(struct locus_prefix *prefix, uint32_t blocks)
+{
+    uint64_t block_bytes = prefix->tokens_per_block * (uint64_t)sizeof *prefix->tokens;
+    int error = block_bytes ? memory_beside(&prefix->tokens_region, prefix->pool, blocks * block_bytes) : 0;
+    if (!error && block_bytes)
+        prefix->tokens = locus_region_base(prefix->tokens_region);
     return error;
 }
 
 static int arrays_open(struct locus_prefix *prefix, uint32_t blocks)
 {
-    uint64_t slots = LINE_SLOTS;
-    while (slots < 2 * (uint64_t)blocks)
-        slots *= 2;
-    prefix->mask = slots - 1;
-    int error = slots_open(prefix, slots);
+    int error = index_open(&prefix->index, prefix->pool);
+    if (!error)
+        error = tokens_open(prefix, blocks);
     if (error)
         return error;
     prefix->entry = malloc(blocks * sizeof *prefix->entry);
@@ -456,11 +396,19 @@ int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_confi
 {
     struct locus_prefix_config config;
     struct locus_prefix_sink sink = {0};
+    struct locus_prefix_check check = {0};
+    struct locus_prefix_key key;
     int error = config_take(&config, sizeof config, given);
     if (!error)
         error = open_fault(&config);
     if (!error && config.sink)
         error = sink_take(&sink, config.sink);
+    if (!error && config.check)
+        error = check_take(&check, config.check);
+    if (!error && config.key)
+        key = *config.key;
+    else if (!error)
+        error = key_draw(&key);
     if (error)
         return error;
     struct locus_prefix *prefix = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *prefix);
@@ -473,6 +421,9 @@ int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_confi
         .victim = NONE,
         .above = NONE,
         .sink = sink,
+        .check = check,
+        .key = key,
+        .tokens_per_block = config.tokens_per_block,
         .keeper = {.context = prefix, .keep = keep, .give = give},
     };
     error = arrays_open(prefix, prefix->pool->blocks);
@@ -497,7 +448,7 @@ int locus_prefix_close(struct locus_prefix *prefix)
     prefix->sink.store = NULL;
     shrink(prefix, UINT32_MAX);
     for (uint32_t i = 0; i < prefix->pool->blocks; i++)
-        if (prefix->entry[i].id)
+        if (!locus_id_is_none(prefix->entry[i].id))
             pool_unpublish(prefix->pool, handle(prefix, i));
     prefix->pool->keeper = NULL;
     prefix_free(prefix);
@@ -506,49 +457,60 @@ int locus_prefix_close(struct locus_prefix *prefix)
 
 // --- match and publish ---------------------------------------------------------------------------------------------------------
 
-uint32_t locus_prefix_look(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, uint32_t *kept)
+uint32_t locus_prefix_look(const struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                           uint32_t *kept)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     uint32_t found = 0;
     *kept = 0;
+    if (tokens_missing(prefix, tokens, count))
+        return 0;
     for (uint32_t i = 0; i < AHEAD && i < count; i++)
-        fetch(prefix, ids[i]);
+        index_fetch(index_line_of(&prefix->index, ids[i]));
     for (; found < count; found++) {
         if (found + AHEAD < count)
-            fetch(prefix, ids[found + AHEAD]);
+            index_fetch(index_line_of(&prefix->index, ids[found + AHEAD]));
         uint32_t block = block_of(prefix, ids[found]);
-        if (block == NONE)
+        if (block == NONE || !is_meant(prefix, block, ids, tokens, found))
             break;
         *kept += pool_is_kept(prefix->pool, block);
     }
     return found;
 }
 
+// Without a branch, as in index_find_near().
+static inline locus_block handle_if(const struct locus_prefix *prefix, uint32_t block)
+{
+    const uint64_t there = block != NONE;
+    return handle(prefix, block & -(uint32_t)there) & -there;
+}
+
 // At most AHEAD ids. The few that are further are looked for at the end, their second lines all on their way at once. Which ones
 // these are is kept in a register: a store whose place depends on what is not here yet would hold back the loads behind it.
-static uint32_t find_batch(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, locus_block blocks[])
+static uint32_t find_batch(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count, locus_block blocks[])
 {
+    const struct prefix_index *index = &prefix->index;
     uint64_t far = 0;
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
-        fetch(prefix, ids[i]);
+        index_fetch(index_line_of(index, ids[i]));
     for (uint32_t i = 0; i < count; i++) {
         bool further;
-        blocks[i] = find_near(&prefix->slot[first_slot(prefix, ids[i])], ids[i], &further);
+        blocks[i] = handle_if(prefix, index_find_near(index_line_of(index, ids[i]), ids[i], &further));
         found += blocks[i] != LOCUS_BLOCK_NONE;
         far |= (uint64_t)further << i;
     }
     for (uint64_t left = far; left; left &= left - 1)
-        __builtin_prefetch(&prefix->slot[(first_slot(prefix, ids[__builtin_ctzll(left)]) + LINE_SLOTS) & prefix->mask]);
+        index_fetch(index_line_after(index, ids[__builtin_ctzll(left)]));
     for (; far; far &= far - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(far);
-        blocks[i] = find_further(prefix, ids[i]);
+        blocks[i] = handle_if(prefix, index_find_further(index, ids[i]));
         found += blocks[i] != LOCUS_BLOCK_NONE;
     }
     return found;
 }
 
-uint32_t locus_prefix_find(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, locus_block blocks[])
+uint32_t locus_prefix_find(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count, locus_block blocks[])
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     uint32_t found = 0;
@@ -572,23 +534,24 @@ static int adopt(struct locus_prefix *prefix, struct locus_table *table, locus_b
     return locus_table_append(table, it);
 }
 
-int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const uint64_t ids[], uint32_t count,
-                           struct locus_table *table)
+int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const struct locus_id ids[], const uint32_t tokens[],
+                           uint32_t count, struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     const struct locus_evict_ops *evict = prefix->evict;
     uint32_t begin = table->count, kept, found, done = 0;
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
-    if (table->state != LOCUS_TABLE_LIVE || prefix->pool->home >= table->homes_max)
+    if (table->state != LOCUS_TABLE_LIVE || prefix->pool->home >= table->homes_max || tokens_missing(prefix, tokens, count))
         return -EINVAL;
     if (evict->request)
         evict->request(prefix->policy, now_ns, ids, count);
-    found = locus_prefix_look(prefix, ids, count, &kept);
+    found = locus_prefix_look(prefix, ids, tokens, count, &kept);
+    counter_add(&prefix->counters.blocks_refused, found < count && block_of(prefix, ids[found]) != NONE);
     if (found > table->capacity - begin)
         found = table->capacity - begin;
     for (int error; done < found; done++) {
-        error = adopt(prefix, table, find(prefix, ids[done]));
+        error = adopt(prefix, table, handle(prefix, block_of(prefix, ids[done])));
         if (error) {
             locus_owner_truncate(prefix->owner, table, begin);
             return error;
@@ -602,14 +565,15 @@ int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const u
     return found;
 }
 
-static int publish_fault(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, const struct locus_table *table)
+static int publish_fault(const struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                         const struct locus_table *table)
 {
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
-    if (table->state != LOCUS_TABLE_LIVE || count > table->count)
+    if (table->state != LOCUS_TABLE_LIVE || count > table->count || tokens_missing(prefix, tokens, count))
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++)
-        if (ids[i] == 0)
+        if (locus_id_is_none(ids[i]))
             return -EINVAL;
     for (uint32_t i = 0; i < count; i++)
         if (locus_pool_check(prefix->pool, table->blocks[i]) && locus_block_home(table->blocks[i]) == prefix->pool->home)
@@ -617,27 +581,56 @@ static int publish_fault(const struct locus_prefix *prefix, const uint64_t ids[]
     return 0;
 }
 
-int64_t locus_prefix_publish(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+// NULL: the block is of another home.
+static const struct entry *entry_of(const struct locus_prefix *prefix, locus_block it)
+{
+    return locus_block_home(it) == prefix->pool->home ? &prefix->entry[locus_block_index(it)] : NULL;
+}
+
+static void publish(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t i, locus_block it)
+{
+    uint32_t block = locus_block_index(it), per_block = prefix->tokens_per_block;
+    struct entry *entry = &prefix->entry[block];
+    entry->id = ids[i];
+    entry->parent_id = i ? ids[i - 1] : NOBODY;
+    entry->fresh = true;
+    if (prefix->tokens)
+        memcpy(tokens_of(prefix, block), tokens + i * (size_t)per_block, per_block * sizeof *tokens);
+    index_add(&prefix->index, ids[i], block);
+    counter_add(&prefix->counters.blocks_known, 1);
+    pool_publish(prefix->pool, it);
+    if (prefix->sink.drop)
+        prefix->sink.drop(prefix->sink.context, ids[i]);
+}
+
+// Below a block that is not what its id says, the ids name other contents than they do for whoever has the right one.
+int64_t locus_prefix_publish(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                             struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
-    int error = publish_fault(prefix, ids, count, table);
+    int error = publish_fault(prefix, ids, tokens, count, table);
     uint32_t published = 0;
     for (uint32_t i = 0; !error && i < count; i++) {
-        uint32_t block = locus_block_index(table->blocks[i]);
-        bool ours = locus_block_home(table->blocks[i]) == prefix->pool->home;
-        if (!ours || prefix->entry[block].id || block_of(prefix, ids[i]) != NONE)
+        const struct entry *own = entry_of(prefix, table->blocks[i]);
+        if (own && locus_id_equal(own->id, ids[i]))
             continue;
-        prefix->entry[block].id = ids[i];
-        prefix->entry[block].parent_id = i ? ids[i - 1] : 0;
-        prefix->entry[block].fresh = true;
-        index_add(prefix, ids[i], table->blocks[i]);
-        pool_publish(prefix->pool, table->blocks[i]);
-        if (prefix->sink.drop)
-            prefix->sink.drop(prefix->sink.context, ids[i]);
+        uint32_t there = block_of(prefix, ids[i]);
+        if (there != NONE && !is_meant(prefix, there, ids, tokens, i)) {
+            counter_add(&prefix->counters.blocks_refused, 1);
+            break;
+        }
+        if (there != NONE || !own || !locus_id_is_none(own->id))
+            continue;
+        publish(prefix, ids, tokens, i, table->blocks[i]);
         published++;
     }
     counter_add(&prefix->counters.blocks_published, published);
     return error ? error : (int64_t)published;
+}
+
+const struct locus_prefix_key *locus_prefix_key_of(const struct locus_prefix *prefix)
+{
+    return &prefix->key;
 }
 
 void locus_prefix_stats(const struct locus_prefix *prefix, struct locus_prefix_stats *out)

@@ -8,6 +8,7 @@
 
 // locus_prefix_raise(), after locus_prefix_raise_look() has returned `has`. It takes no more blocks than that, even if the sink has
 // got more since.
-int64_t prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table, uint32_t has);
+int64_t prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                     struct locus_table *table, uint32_t has);
 
 #endif

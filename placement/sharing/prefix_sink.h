@@ -22,6 +22,9 @@
 // decides whether a prompt is worth it. load() gets up to 64 blocks at once, to keep a device busy. An engine whose scheduler must
 // not wait takes the same steps itself: look, locus_owner_grow(), its own loads, and locus_prefix_publish() at their completion.
 //
+// A sink that outlives its cache keeps ids that were made with the cache's key. The next cache finds them if it has the same key: a
+// tier in a file has one (locus_tier_file_secret() in tier_file.h).
+//
 // Who reserves (promise.h) raises and starts through the promises: both take blocks that somebody may have been promised.
 //
 // Threads: owner context, all of it, and so the sink's functions: they are called within grow, write, shrink, publish and
@@ -39,18 +42,18 @@ extern "C" {
 struct locus_prefix_sink {
     size_t size;                // sizeof this struct (version.h)
     void *context;              // the first argument of each
-    // Keeps a copy of the block's `bytes` under its id, before it returns. `parent`: the id above it, 0: a chain's first. 0, or an
-    // error: it does not want it, or cannot. An id that it has already has the same contents.
-    int (*store)(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes);
+    // Keeps a copy of the block's `bytes` under its id, before it returns. `parent`: the id above it, none: a chain's first. 0, or
+    // an error: it does not want it, or cannot. An id that it has already has the same contents.
+    int (*store)(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes);
     // The same, but it may read the block until the engine has called locus_prefix_sink_done() for it. NULL: there is no such way.
-    int (*start)(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes, locus_block handle);
+    int (*start)(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes, locus_block handle);
     // How many of the first ids it has.
-    uint32_t (*look)(void *context, const uint64_t ids[], uint32_t count);
+    uint32_t (*look)(void *context, const struct locus_id ids[], uint32_t count);
     // Fills blocks[i] with what it has of ids[i]. How many of the first are whole; what is in the others is of no interest. Fewer
     // than look() said is no error: the blocks' own room may have pushed them out, or a device failed.
-    uint32_t (*load)(void *context, const uint64_t ids[], void *const blocks[], uint32_t count, size_t bytes);
+    uint32_t (*load)(void *context, const struct locus_id ids[], void *const blocks[], uint32_t count, size_t bytes);
     // The cache has this id (again). It may be one that the sink does not have. NULL: it is inclusive and does not care.
-    void (*drop)(void *context, uint64_t id);
+    void (*drop)(void *context, struct locus_id id);
     uint64_t tag;               // of blocks that are read by a store, in the pool's reports (pool_report.h)
 };
 
@@ -63,14 +66,17 @@ uint32_t locus_prefix_sink_start(struct locus_prefix *prefix, uint32_t count);
 int locus_prefix_sink_done(struct locus_prefix *prefix, locus_block block, int error);
 
 // How many blocks locus_prefix_raise() would grow `table` by. Nothing changes, and nothing is loaded. 0 also for what it refuses.
-uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count,
+uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
                                  const struct locus_table *table);
 
-// `ids` are those of a prompt's blocks from its first one on, and `table`, which is LIVE, holds the first of them: what match()
-// found. Of the ids that follow, appends as many as the sink has and can load, and publishes them; later ones may be in the cache
-// again, and match() would find them. Returns how many; 0 also without a sink. At most as many as the table has room for.
-// Errors as of locus_owner_grow(), and -EINVAL: an id is 0. Then the table is as it was, and the sink still has what it had.
-int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table);
+// `ids` and `tokens` are those of a prompt's blocks from its first one on, and `table`, which is LIVE, holds the first of them:
+// what match() found. Of the ids that follow, appends as many as the sink has and can load, and publishes them; later ones may be
+// in the cache again, and match() would find them. Returns how many; 0 also without a sink. At most as many as the table has room
+// for. A sink knows contents by id alone: a cache that keeps tokens takes the asker's for what was raised.
+// Errors as of locus_owner_grow(), and -EINVAL: an id is none, or tokens are missing. Then the table is as it was, and the sink
+// still has what it had.
+int64_t locus_prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                           struct locus_table *table);
 
 struct locus_prefix_sink_stats {
     uint64_t blocks_sunk;       // stored; also those whose store was started and is done

@@ -171,28 +171,29 @@ int locus_promise_write(struct locus_promises *promises, struct locus_promise *m
 }
 
 int64_t locus_promise_match(struct locus_promises *promises, struct locus_promise *mine, struct locus_prefix *prefix,
-                            uint64_t now_ns, const uint64_t ids[], uint32_t count, struct locus_table *table)
+                            uint64_t now_ns, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                            struct locus_table *table)
 {
     RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
     uint32_t room = table->capacity - table->count, kept, more;
-    locus_prefix_look(prefix, ids, count < room ? count : room, &kept);
+    locus_prefix_look(prefix, ids, tokens, count < room ? count : room, &kept);
     int error = begin_take(promises, mine, kept, &more);
     if (error)
         return error;
-    int64_t found = locus_prefix_match(prefix, now_ns, ids, count, table);
+    int64_t found = locus_prefix_match(prefix, now_ns, ids, tokens, count, table);
     end_take(promises, mine, found < 0 ? more : kept);
     return found;
 }
 
 int64_t locus_promise_raise(struct locus_promises *promises, struct locus_promise *mine, struct locus_prefix *prefix,
-                            const uint64_t ids[], uint32_t count, struct locus_table *table)
+                            const struct locus_id ids[], const uint32_t tokens[], uint32_t count, struct locus_table *table)
 {
     RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
     uint32_t has = locus_prefix_raise_look(prefix, ids, count, table), more;
     int error = begin_take(promises, mine, has, &more);
     if (error)
         return error;
-    int64_t raised = prefix_raise(prefix, ids, count, table, has);
+    int64_t raised = prefix_raise(prefix, ids, tokens, count, table, has);
     end_take(promises, mine, raised > more ? (uint32_t)raised : more); // fewer, if not all could be loaded
     return raised;
 }

@@ -63,11 +63,12 @@ int locus_promise_grow(struct locus_promises *promises, struct locus_promise *pr
 int locus_promise_write(struct locus_promises *promises, struct locus_promise *promise, struct locus_table *table, uint64_t first,
                         uint64_t count, uint32_t planes);
 int64_t locus_promise_match(struct locus_promises *promises, struct locus_promise *promise, struct locus_prefix *prefix,
-                            uint64_t now_ns, const uint64_t ids[], uint32_t count, struct locus_table *table);
+                            uint64_t now_ns, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                            struct locus_table *table);
 
 // locus_prefix_raise(), in the same way; and locus_prefix_sink_start(), if `count` blocks are promised to nobody; else 0.
 int64_t locus_promise_raise(struct locus_promises *promises, struct locus_promise *promise, struct locus_prefix *prefix,
-                            const uint64_t ids[], uint32_t count, struct locus_table *table);
+                            const struct locus_id ids[], const uint32_t tokens[], uint32_t count, struct locus_table *table);
 uint32_t locus_promise_sink_start(struct locus_promises *promises, struct locus_prefix *prefix, uint32_t count);
 
 // Gives back to the promise what a cut has freed, so that it can be taken again. 0, or -EAGAIN: promised to others meanwhile.

@@ -112,15 +112,15 @@ static uint32_t destination(const struct locus_tier_sink *sink, uint32_t slot)
 
 // --- out of a tier -------------------------------------------------------------------------------------------------------------
 
-static void offer_again(struct move moves[], uint64_t id);
+static void offer_again(struct move moves[], struct locus_id id);
 
 static void dropped(struct locus_tier_op *op, int result)
 {
     struct move *move = (struct move *)op;
     (void)result; // a tier that takes no drops takes no stores either, so nobody wants the room
     move->state = IDLE;
-    offer_again(move->sink->copies, op->key.word[0]);
-    offer_again(move->sink->started, op->key.word[0]);
+    offer_again(move->sink->copies, op->key);
+    offer_again(move->sink->started, op->key);
 }
 
 // pre: no store of it is under way. -EAGAIN: too many drops are. 0: it is gone, and its room is free, of a file a little later.
@@ -132,7 +132,7 @@ static int forget(struct locus_tier_sink *sink, uint32_t slot)
         return -EAGAIN;
     move->op.done = dropped;
     move->state = UNDER_WAY;
-    if (locus_tier_drop(sink->config.tier[tier], locus_id_of(sink->ids.id[slot]), &move->op))
+    if (locus_tier_drop(sink->config.tier[tier], sink->ids.id[slot], &move->op))
         move->state = IDLE;
     list_remove(list_of(sink, slot), sink->links, slot);
     ids_drop(&sink->ids, slot);
@@ -159,14 +159,14 @@ static void read_begin(struct locus_tier_sink *sink, uint32_t slot, void *block,
     struct locus_tier *tier = sink->config.tier[sink->entry[slot].tier];
     *wait = (struct wait){.op.done = waited, .left = left};
     ++*left;
-    int error = locus_tier_load(tier, locus_id_of(sink->ids.id[slot]), block, sink->config.block_bytes, &wait->op);
+    int error = locus_tier_load(tier, sink->ids.id[slot], block, sink->config.block_bytes, &wait->op);
     if (error)
         waited(&wait->op, error);
 }
 
 // --- into a tier ---------------------------------------------------------------------------------------------------------------
 
-static int put(struct locus_tier_sink *sink, uint8_t tier, uint64_t id, const void *block);
+static int put(struct locus_tier_sink *sink, uint8_t tier, struct locus_id id, const void *block);
 
 // Room for one block more: what came first leaves, a spare if there is one.
 static int room(struct locus_tier_sink *sink, uint8_t tier)
@@ -178,7 +178,7 @@ static int room(struct locus_tier_sink *sink, uint8_t tier)
     uint32_t slot = list[spare].oldest, left = 0;
     if (slot == NONE) // they are all on their way
         return -EAGAIN;
-    uint64_t id = sink->ids.id[slot];
+    struct locus_id id = sink->ids.id[slot];
     struct wait wait = {.result = -ENOENT};
     uint32_t to = spare ? LOCUS_SINK_DROP : destination(sink, slot);
     if (to > tier && to < sink->tiers)
@@ -215,26 +215,25 @@ static int offer(struct move *move)
     const struct entry *entry = &sink->entry[move->slot];
     struct locus_tier *tier = sink->config.tier[entry->tier];
     move->state = UNDER_WAY;
-    struct locus_id key = locus_id_of(sink->ids.id[move->slot]);
-    int error = locus_tier_store(tier, key, entry->from, sink->config.block_bytes, &move->op);
+    int error = locus_tier_store(tier, sink->ids.id[move->slot], entry->from, sink->config.block_bytes, &move->op);
     if (error != -EBUSY || tier != sink->file)
         return error;
     move->state = WAITS;
     return 0;
 }
 
-static void offer_again(struct move moves[], uint64_t id)
+static void offer_again(struct move moves[], struct locus_id id)
 {
     for (uint32_t i = 0; i < MOVES; i++) {
         struct move *move = &moves[i];
-        int error = move->state == WAITS && move->sink->ids.id[move->slot] == id ? offer(move) : 0;
+        int error = move->state == WAITS && locus_id_equal(move->sink->ids.id[move->slot], id) ? offer(move) : 0;
         if (error)
             stored(&move->op, error);
     }
 }
 
 // pre: there is room(), and no block with this id.
-static int store_begin(struct move *move, uint8_t tier, uint64_t id, const void *block)
+static int store_begin(struct move *move, uint8_t tier, struct locus_id id, const void *block)
 {
     struct locus_tier_sink *sink = move->sink;
     move->op.done = stored;
@@ -251,7 +250,7 @@ static int store_begin(struct move *move, uint8_t tier, uint64_t id, const void 
 }
 
 // The block is the caller's again when this returns.
-static int put(struct locus_tier_sink *sink, uint8_t tier, uint64_t id, const void *block)
+static int put(struct locus_tier_sink *sink, uint8_t tier, struct locus_id id, const void *block)
 {
     struct move at_once = {.sink = sink};
     bool memory = sink->config.tier[tier] != sink->file;
@@ -268,7 +267,7 @@ static int put(struct locus_tier_sink *sink, uint8_t tier, uint64_t id, const vo
 // --- the sink ------------------------------------------------------------------------------------------------------------------
 
 // A spare further down than where a block goes leaves first.
-static int sink_store(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+static int sink_store(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)
 {
     struct locus_tier_sink *sink = context;
     uint32_t slot = ids_find(&sink->ids, id);
@@ -286,7 +285,8 @@ static int sink_store(void *context, uint64_t id, uint64_t parent, const void *b
     return 0;
 }
 
-static int sink_start(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes, locus_block handle)
+static int sink_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes,
+                      locus_block handle)
 {
     struct locus_tier_sink *sink = context;
     struct move *move = idle(sink->started, MOVES);
@@ -308,13 +308,13 @@ static int sink_start(void *context, uint64_t id, uint64_t parent, const void *b
     return error ? error : store_begin(move, last, id, block);
 }
 
-static bool has(const struct locus_tier_sink *sink, uint64_t id, uint32_t *slot)
+static bool has(const struct locus_tier_sink *sink, struct locus_id id, uint32_t *slot)
 {
     *slot = ids_find(&sink->ids, id);
     return *slot != NONE && !sink->entry[*slot].spare;
 }
 
-static uint32_t sink_look(void *context, const uint64_t ids[], uint32_t count)
+static uint32_t sink_look(void *context, const struct locus_id ids[], uint32_t count)
 {
     uint32_t found = 0, slot;
     while (found < count && has(context, ids[found], &slot))
@@ -322,7 +322,7 @@ static uint32_t sink_look(void *context, const uint64_t ids[], uint32_t count)
     return found;
 }
 
-static uint32_t sink_load(void *context, const uint64_t ids[], void *const blocks[], uint32_t count, size_t bytes)
+static uint32_t sink_load(void *context, const struct locus_id ids[], void *const blocks[], uint32_t count, size_t bytes)
 {
     struct locus_tier_sink *sink = context;
     struct wait wait[MOVES];
@@ -348,7 +348,7 @@ static uint32_t sink_load(void *context, const uint64_t ids[], void *const block
     return whole;
 }
 
-static void sink_drop(void *context, uint64_t id)
+static void sink_drop(void *context, struct locus_id id)
 {
     struct locus_tier_sink *sink = context;
     uint32_t slot = ids_find(&sink->ids, id);
@@ -402,14 +402,12 @@ struct finding {
     uint8_t tier;
 };
 
-static int found(void *context, struct locus_id key, uint64_t bytes)
+static int found(void *context, struct locus_id id, uint64_t bytes)
 {
     const struct finding *finding = context;
     struct locus_tier_sink *sink = finding->sink;
     uint32_t *count = &sink->count[finding->tier];
-    uint64_t id = key.word[0];
-    bool full = *count == sink->config.blocks[finding->tier];
-    if (key.word[1] || bytes != sink->config.block_bytes || full || ids_find(&sink->ids, id) != NONE)
+    if (bytes != sink->config.block_bytes || *count == sink->config.blocks[finding->tier] || ids_find(&sink->ids, id) != NONE)
         return -EINVAL;
     uint32_t slot = ids_add(&sink->ids, id);
     sink->entry[slot] = (struct entry){.tier = finding->tier, .came_ns = clock_now_ns()};

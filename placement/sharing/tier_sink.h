@@ -25,7 +25,7 @@
 //
 // Threads: the cache's owner makes all calls, and owns the tiers; nobody else may use them. One cache per sink. The blocks of int8
 // tiers are f16 numbers, and come back with int8's error (tier_far.h).
-// Memory: 48 to 52 bytes a block; with a file also `copies` blocks, and with two tiers one more.
+// Memory: 56 to 60 bytes a block; with a file also `copies` blocks, and with two tiers one more.
 #ifndef LOCUS_TIER_SINK_H
 #define LOCUS_TIER_SINK_H
 
@@ -51,7 +51,8 @@ struct locus_tier_sink_config {
     uint64_t compute_ns;        // of a block, for the policy; 0: not known
 };
 
-// Blocks that a tier has already, from an earlier run, are found again. 0; -EINVAL: a field is out of range, or a tier has objects
+// Blocks that a tier has already, from an earlier run, are found again, by a cache with the key of that run: for a file that is
+// locus_tier_file_secret() (tier_file.h). 0; -EINVAL: a field is out of range, or a tier has objects
 // that are no blocks of this size, or more than it may hold, or both have the same one; -E2BIG (version.h); -ENOMEM.
 int locus_tier_sink_open(struct locus_tier_sink **out, const struct locus_tier_sink_config *config);
 

@@ -15,12 +15,12 @@ struct tb_paged {
     struct locus_promises *promises;
     struct locus_prefix *prefix; // NULL: nothing is kept
     uint32_t blocks, block_tokens;
-    uint64_t *ids;              // for one prompt; NULL without a prefix cache
+    struct locus_id *ids;       // for one prompt; NULL without a prefix cache
     struct tb_paged_sequence {
         struct locus_table *table; // made for the longest sequence at the first admission in this place
         struct locus_promise promise;
         uint32_t tokens;
-        uint64_t *ids;          // to be published when the prompt is computed
+        struct locus_id *ids;   // to be published when the prompt is computed
         uint32_t ids_count;
     } sequence[];               // [sequences]
 };

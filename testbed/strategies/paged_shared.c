@@ -13,6 +13,9 @@
 #include "placement/sharing/share.h"
 #include "testbed/strategies/paged.h"
 
+// Not drawn, so that a run is the same each time, and no secret: whoever chooses the tokens here is the testbed itself.
+static const struct locus_prefix_key testbed_key = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
+
 static int shared_open(const struct tb_strategy_setup *setup, void **state)
 {
     struct tb_paged *paged = NULL;
@@ -22,7 +25,7 @@ static int shared_open(const struct tb_strategy_setup *setup, void **state)
     int error = tb_paged_open(setup, LOCUS_ADMIT_WATERMARK, true, &paged);
     if (error)
         return error;
-    struct locus_prefix_config config = {.size = sizeof config, .owner = paged->owner, .evict = evict};
+    struct locus_prefix_config config = {.size = sizeof config, .owner = paged->owner, .evict = evict, .key = &testbed_key};
     paged->ids = malloc((tb_paged_blocks(paged, setup->sequence_tokens) + 1) * sizeof *paged->ids);
     error = paged->ids ? locus_prefix_open(&paged->prefix, &config) : -ENOMEM;
     if (error) {
@@ -41,7 +44,7 @@ static uint32_t ids_of(struct tb_paged *paged, const struct tb_prompt *prompt)
     uint32_t count = prompt->ids ? prompt->ids_tokens / paged->block_tokens : 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t end = (i + 1) * paged->block_tokens;
-        paged->ids[i] = locus_prefix_id(prompt->ids[(end - 1) / prompt->id_tokens] + 1, &end, 1, 0);
+        paged->ids[i] = locus_prefix_id(&testbed_key, locus_id_of(prompt->ids[(end - 1) / prompt->id_tokens] + 1), &end, 1, 0);
     }
     return count;
 }
@@ -64,7 +67,7 @@ static void publish(struct tb_paged *paged, struct tb_paged_sequence *sequence)
 {
     uint32_t full = sequence->tokens / paged->block_tokens, count = sequence->ids_count < full ? sequence->ids_count : full;
     if (count)
-        locus_prefix_publish(paged->prefix, sequence->ids, count, sequence->table);
+        locus_prefix_publish(paged->prefix, sequence->ids, NULL, count, sequence->table);
     sequence->ids_count = 0;
 }
 
@@ -90,14 +93,14 @@ static int shared_admit(void *state, uint32_t at, const struct tb_prompt *prompt
     uint32_t now = tb_paged_blocks(paged, prompt->tokens), all = ids_of(paged, prompt), kept;
     uint32_t wanted = all * paged->block_tokens < prompt->tokens ? all : all - 1;
     *cached = 0;
-    uint32_t found = locus_prefix_look(paged->prefix, paged->ids, wanted, &kept), in_use = found - kept;
+    uint32_t found = locus_prefix_look(paged->prefix, paged->ids, NULL, wanted, &kept), in_use = found - kept;
     int error = locus_promise_admit(paged->promises, &sequence->promise, now - in_use, tb_paged_blocks(paged, most) - in_use);
     if (!error && tb_paged_blocks(paged, most) > paged->blocks)
         error = -ENOSPC;
     if (!error)
         error = tb_paged_table(paged, sequence);
     if (!error && all) {
-        int64_t matched = locus_promise_match(paged->promises, &sequence->promise, paged->prefix, prompt->now_ns, paged->ids,
+        int64_t matched = locus_promise_match(paged->promises, &sequence->promise, paged->prefix, prompt->now_ns, paged->ids, NULL,
                                               wanted, sequence->table);
         error = matched < 0 ? (int)matched : ids_remember(paged, sequence, all);
     }

@@ -127,12 +127,12 @@ Test(domain_share, a_home_lends_kept_blocks_too)
     struct locus_prefix_config prefix_config = {.size = sizeof prefix_config, .owner = locus_domain_owner(domain, 1)};
     struct locus_prefix *prefix;
     struct locus_table *table = table_new(domain), *borrower = table_new(domain);
-    uint64_t ids[BLOCKS];
+    struct locus_id ids[BLOCKS];
     for (uint32_t i = 0; i < BLOCKS; i++)
-        ids[i] = 40 + i;
+        ids[i] = locus_id_of(40 + i);
     cr_assert_eq(locus_prefix_open(&prefix, &prefix_config), 0);
     cr_assert_eq(locus_domain_grow(domain, 1, table, BLOCKS), 0);
-    cr_assert_eq(locus_prefix_publish(prefix, ids, BLOCKS, table), BLOCKS);
+    cr_assert_eq(locus_prefix_publish(prefix, ids, NULL, BLOCKS, table), BLOCKS);
     cr_assert_eq(locus_owner_truncate(locus_domain_owner(domain, 1), table, 0), 0);
     cr_assert_eq(pool_of(domain, 1).blocks_kept, BLOCKS);
     int error = -EAGAIN;

@@ -218,11 +218,12 @@ static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_
 {
     struct locus_owner *owner = scene->owner[1];
     struct locus_promise promise = {0};
-    const uint64_t ids[] = {1, 2};
+    const struct locus_id ids[] = {{{1, 0}}, {{2, 0}}};
+    const uint32_t tokens[2 * TOKENS_PER_BLOCK] = {0};
     int result = locus_promise_admit(promises, &promise, 3, 4);
     if (!result)
         result = locus_promise_grow(promises, &promise, scene->table, 3);
-    if (!result && !EXPECT(scene, locus_prefix_publish(prefix, ids, 2, scene->table) == 2))
+    if (!result && !EXPECT(scene, locus_prefix_publish(prefix, ids, tokens, 2, scene->table) == 2))
         result = -EIO;
     if (!result)
         result = locus_owner_fork(owner, scene->table, fork);
@@ -231,14 +232,14 @@ static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_
     EXPECT(scene, result || fork->blocks[2] != scene->table->blocks[2]);
     EXPECT(scene, locus_owner_truncate(owner, fork, 0) == 0 && locus_owner_truncate(owner, scene->table, 0) == 0);
     if (!result)
-        EXPECT(scene, locus_prefix_match(prefix, 1, ids, 2, fork) == 2 && locus_owner_truncate(owner, fork, 0) == 0);
+        EXPECT(scene, locus_prefix_match(prefix, 1, ids, tokens, 2, fork) == 2 && locus_owner_truncate(owner, fork, 0) == 0);
     locus_promise_end(promises, &promise);
     return result;
 }
 
 static int sharing(struct scene *scene)
 {
-    struct locus_prefix_config cache = {.size = sizeof cache, .owner = scene->owner[1]};
+    struct locus_prefix_config cache = {.size = sizeof cache, .owner = scene->owner[1], .tokens_per_block = TOKENS_PER_BLOCK};
     struct locus_promises_config admission = {.size = sizeof admission, .owner = scene->owner[1]};
     struct locus_prefix *prefix = NULL;
     struct locus_promises *promises = NULL;

@@ -99,11 +99,11 @@ ANSWERS(role_domain_grow, locus_domain_grow(domain, 0, table, 1) == -EPERM)
 ANSWERS(role_domain_drain, locus_domain_drain(domain, 0) == 0)
 ANSWERS(role_domain_drain_some, locus_domain_drain_some(domain, 0, 1) == 0)
 
-static const uint64_t id = 1;
+static const struct locus_id id = {{1, 0}};
 ANSWERS(share_fork, locus_owner_fork(owner, table, table) == -EPERM)
 ANSWERS(share_write, locus_owner_write(owner, table, 0, 1, 1) == -EPERM)
-ANSWERS(share_match, locus_prefix_match(prefix, 0, &id, 1, table) == -EPERM)
-ANSWERS(share_publish, locus_prefix_publish(prefix, &id, 1, table) == -EPERM)
+ANSWERS(share_match, locus_prefix_match(prefix, 0, &id, NULL, 1, table) == -EPERM)
+ANSWERS(share_publish, locus_prefix_publish(prefix, &id, NULL, 1, table) == -EPERM)
 ANSWERS(share_shrink, locus_prefix_shrink(prefix, 1) == 0)
 ANSWERS(promise_grow, locus_promise_grow(promises, &promise, table, 1) == -EPERM)
 ANSWERS(home_write, locus_domain_write(domain, 5, table, 0, 1, 1, table) == -EINVAL)

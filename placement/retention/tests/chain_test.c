@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "placement/retention/evict.h"
+#include "placement/retention/tests/evict_ids.h"
 
 enum { TURNS = 6, BEGINNING = TURNS, ROWS, BINS = 32, LEARN = 32, SMOOTH = 8 };
 enum { CHAINS = 12000, IDS = 60000, BLOCKS = 64, DEPTH_MAX = 24, NOBODY = -1 };
@@ -269,7 +269,7 @@ static int find(uint64_t id)
 static void keep(int block, uint64_t id, uint64_t above, bool fresh)
 {
     const int parent = find(above);
-    ops->keep(state, (uint32_t)block, id, parent == NOBODY ? LOCUS_EVICT_NONE : (uint32_t)parent, fresh);
+    ops->keep(state, (uint32_t)block, as_id(id), parent == NOBODY ? LOCUS_EVICT_NONE : (uint32_t)parent, fresh);
     twin_keep(block, id, parent);
 }
 
@@ -300,7 +300,7 @@ static void reference(uint64_t id, uint64_t above)
 
 static void request(uint64_t now_ns, const uint64_t ids[], unsigned count)
 {
-    ops->request(state, now_ns, ids, count);
+    ops->request(state, now_ns, as_ids(ids, count), count);
     twin_request(now_ns, ids, count);
     for (unsigned i = 0; i < count; i++)
         reference(ids[i], i ? ids[i - 1] : NO_ID);
@@ -362,15 +362,15 @@ Test(chain, waits_for_the_pause_that_it_has_learned)
     cr_assert_eq(ops->open(&state, BLOCKS), 0);
     for (unsigned t = 0; t < 600; t++) {
         const uint64_t talk[4] = {id, id + 1, id + 2, id + 3};
-        ops->request(state, t * S, talk, 2);
+        ops->request(state, t * S, as_ids(talk, 2), 2);
         if (t >= 30)
-            ops->request(state, t * S, (uint64_t[]){id - 120, id - 119, id - 118, id - 117}, 4);
+            ops->request(state, t * S, as_ids((uint64_t[]){id - 120, id - 119, id - 118, id - 117}, 4), 4);
         id += 4;
     }
     for (uint32_t b = 0; b < 2; b++) // asked 20 seconds ago: soon it is followed
-        ops->keep(state, b, id - 80 + b, b ? 0 : LOCUS_EVICT_NONE, true);
+        ops->keep(state, b, as_id(id - 80 + b), b ? 0 : LOCUS_EVICT_NONE, true);
     for (uint32_t b = 2; b < 6; b++) // second turns never are
-        ops->keep(state, b, id - 120 - 4 + b - 2, b > 2 ? b - 1 : LOCUS_EVICT_NONE, true);
+        ops->keep(state, b, as_id(id - 120 - 4 + b - 2), b > 2 ? b - 1 : LOCUS_EVICT_NONE, true);
     cr_expect_eq(ops->victim(state), 5);
     for (uint32_t b = 5; b >= 2; b--) {
         cr_assert_eq(ops->victim(state), b);
@@ -389,12 +389,12 @@ Test(chain, keeps_beginnings)
     for (uint64_t r = 0; r < 500; r++) {
         for (uint64_t i = 0; i < 4; i++)
             ids[3 + i] = 100 + 4 * r + i;
-        ops->request(state, r * S, ids, 7);
+        ops->request(state, r * S, as_ids(ids, 7), 7);
     }
     for (uint32_t b = 0; b < 7; b++)
-        ops->keep(state, b, ids[b], b ? b - 1 : LOCUS_EVICT_NONE, true);
-    ops->request(state, 500 * S, (uint64_t[]){50, 51}, 2);
-    ops->keep(state, 7, 50, LOCUS_EVICT_NONE, true);
+        ops->keep(state, b, as_id(ids[b]), b ? b - 1 : LOCUS_EVICT_NONE, true);
+    ops->request(state, 500 * S, as_ids((uint64_t[]){50, 51}, 2), 2);
+    ops->keep(state, 7, as_id(50), LOCUS_EVICT_NONE, true);
     for (uint32_t left = 0; left < 5; left++) {
         uint32_t victim = ops->victim(state);
         cr_assert_geq(victim, 3, "block %u of the beginning leaves", victim);
@@ -408,18 +408,18 @@ Test(chain, keeps_beginnings)
 Test(chain, decoded_blocks_belong_to_their_prompt)
 {
     cr_assert_eq(ops->open(&state, 8), 0);
-    ops->request(state, 0, (uint64_t[]){1, 2}, 2);
-    ops->request(state, S, (uint64_t[]){11}, 1);
-    ops->keep(state, 5, 11, LOCUS_EVICT_NONE, true);
-    ops->keep(state, 0, 1, LOCUS_EVICT_NONE, true);
-    ops->keep(state, 1, 2, 0, true);
-    ops->keep(state, 2, 3, 1, true);
-    ops->keep(state, 3, 4, 2, true);
-    ops->request(state, 40 * S, (uint64_t[]){1, 2, 3, 4, 5}, 5); // its answer is a part of the next prompt: a follow-up
+    ops->request(state, 0, as_ids((uint64_t[]){1, 2}, 2), 2);
+    ops->request(state, S, as_ids((uint64_t[]){11}, 1), 1);
+    ops->keep(state, 5, as_id(11), LOCUS_EVICT_NONE, true);
+    ops->keep(state, 0, as_id(1), LOCUS_EVICT_NONE, true);
+    ops->keep(state, 1, as_id(2), 0, true);
+    ops->keep(state, 2, as_id(3), 1, true);
+    ops->keep(state, 3, as_id(4), 2, true);
+    ops->request(state, 40 * S, as_ids((uint64_t[]){1, 2, 3, 4, 5}, 5), 5); // its answer is a part of the next prompt: a follow-up
     ops->take(state, 0);
     ops->take(state, 1);
-    ops->keep(state, 1, 2, 0, false); // kept tail first, and the request did not use the answer's blocks after all
-    ops->keep(state, 0, 1, LOCUS_EVICT_NONE, false);
+    ops->keep(state, 1, as_id(2), 0, false); // kept tail first, and the request did not use the answer's blocks after all
+    ops->keep(state, 0, as_id(1), LOCUS_EVICT_NONE, false);
     for (unsigned left = 0; left < 5; left++) {
         uint32_t victim = ops->victim(state);
         cr_assert_neq(victim, LOCUS_EVICT_NONE);
@@ -439,13 +439,13 @@ Test(chain, forgets)
         const uint32_t count = r % 1000 ? 1 + r % 3 : 600;
         for (uint32_t i = 0; i < count; i++)
             ids[i] = r * 1000 + i;
-        ops->request(state, r * S, ids, count);
+        ops->request(state, r * S, as_ids(ids, count), count);
         const uint32_t block = r % 2;
         if (r >= 2) {
             cr_assert_lt(ops->victim(state), 2);
             ops->leave(state, block);
         }
-        ops->keep(state, block, ids[0], LOCUS_EVICT_NONE, true);
+        ops->keep(state, block, as_id(ids[0]), LOCUS_EVICT_NONE, true);
     }
     ops->close(state);
 }

@@ -2,7 +2,7 @@
 //
 // evict: the standard policies evict what a naive twin evicts, which is written from the definition with arrays and scans; and all
 // policies keep the contract.
-#include "placement/retention/evict.h"
+#include "placement/retention/tests/evict_ids.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -208,16 +208,16 @@ static uint64_t reference(struct cache *cache, uint64_t id)
     uint64_t evicted = NO_ID;
     uint32_t block = 0;
     if (cache->ops->request)
-        cache->ops->request(cache->state, 0, &id, 1);
+        cache->ops->request(cache->state, 0, as_ids(&id, 1), 1);
     while (block < cache->used && cache->held[block] != id)
         block++;
     if (block < cache->used) {
         cache->ops->take(cache->state, block);
-        cache->ops->keep(cache->state, block, id, LOCUS_EVICT_NONE, false);
+        cache->ops->keep(cache->state, block, as_id(id), LOCUS_EVICT_NONE, false);
         return NO_ID;
     }
     if (cache->ops->miss)
-        cache->ops->miss(cache->state, id);
+        cache->ops->miss(cache->state, as_id(id));
     if (cache->used == cache->blocks) {
         block = cache->ops->victim(cache->state);
         cr_assert_lt(block, cache->blocks);
@@ -228,7 +228,7 @@ static uint64_t reference(struct cache *cache, uint64_t id)
         cache->used++;
     }
     cache->held[block] = id;
-    cache->ops->keep(cache->state, block, id, LOCUS_EVICT_NONE, true);
+    cache->ops->keep(cache->state, block, as_id(id), LOCUS_EVICT_NONE, true);
     return evicted;
 }
 
@@ -344,10 +344,10 @@ static void keep_the_contract(const struct locus_evict_ops *ops)
             bool fresh = where[block] == EMPTY;
             ids[block] = !fresh ? ids[block] : draw(2) ? fresh_id++ : draw(fresh_id + 1);
             if (ops->request && draw(2))
-                ops->request(state, step * UINT64_C(100000000), &ids[block], 1);
+                ops->request(state, step * UINT64_C(100000000), as_ids(&ids[block], 1), 1);
             if (ops->miss && fresh)
-                ops->miss(state, ids[block]);
-            ops->keep(state, block, ids[block], LOCUS_EVICT_NONE, fresh);
+                ops->miss(state, as_id(ids[block]));
+            ops->keep(state, block, as_id(ids[block]), LOCUS_EVICT_NONE, fresh);
             where[block] = KEPT, kept++;
         }
         victim = ops->victim(state);
@@ -381,10 +381,10 @@ Test(evict, use_changes_no_arrival)
     void *state;
     cr_assert_eq(ops->open(&state, 3), 0);
     for (uint32_t block = 0; block < 3; block++)
-        ops->keep(state, block, block, LOCUS_EVICT_NONE, true);
+        ops->keep(state, block, as_id(block), LOCUS_EVICT_NONE, true);
     ops->take(state, 0);
     cr_expect_eq(ops->victim(state), 1);
-    ops->keep(state, 0, 0, LOCUS_EVICT_NONE, false);
+    ops->keep(state, 0, as_id(0), LOCUS_EVICT_NONE, false);
     cr_expect_eq(ops->victim(state), 0);
     ops->close(state);
 }

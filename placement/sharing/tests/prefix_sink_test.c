@@ -12,7 +12,8 @@ enum { BYTES = TOKENS * TOKEN_BYTES, TIER = 64, PENDING = 8 };
 // Exclusive. What sank first leaves first.
 struct tier {
     struct held {
-        uint64_t id, parent, since;
+        struct locus_id id, parent;
+        uint64_t since;
         char bytes[BYTES];
     } held[TIER];
     uint32_t room;              // of TIER
@@ -27,10 +28,10 @@ struct tier {
     uint32_t pending_count, pending_room;
 };
 
-static struct held *held_as(struct tier *tier, uint64_t id)
+static struct held *held_as(struct tier *tier, struct locus_id id)
 {
     for (uint32_t i = 0; i < tier->room; i++)
-        if (tier->held[i].id == id)
+        if (locus_id_equal(tier->held[i].id, id))
             return &tier->held[i];
     return NULL;
 }
@@ -44,7 +45,7 @@ static struct held *oldest(struct tier *tier)
     return least;
 }
 
-static int tier_store(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+static int tier_store(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)
 {
     struct tier *tier = context;
     cr_assert_eq(bytes, BYTES);
@@ -59,7 +60,8 @@ static int tier_store(void *context, uint64_t id, uint64_t parent, const void *b
     return 0;
 }
 
-static int tier_start(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes, locus_block handle)
+static int tier_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes,
+                      locus_block handle)
 {
     struct tier *tier = context;
     (void)bytes;
@@ -69,7 +71,7 @@ static int tier_start(void *context, uint64_t id, uint64_t parent, const void *b
     return 0;
 }
 
-static uint32_t tier_look(void *context, const uint64_t ids[], uint32_t count)
+static uint32_t tier_look(void *context, const struct locus_id ids[], uint32_t count)
 {
     uint32_t has = 0;
     while (has < count && held_as(context, ids[has]))
@@ -77,7 +79,7 @@ static uint32_t tier_look(void *context, const uint64_t ids[], uint32_t count)
     return has;
 }
 
-static uint32_t tier_load(void *context, const uint64_t ids[], void *const blocks[], uint32_t count, size_t bytes)
+static uint32_t tier_load(void *context, const struct locus_id ids[], void *const blocks[], uint32_t count, size_t bytes)
 {
     struct tier *tier = context;
     uint32_t done = 0;
@@ -90,7 +92,7 @@ static uint32_t tier_load(void *context, const uint64_t ids[], void *const block
     return done;
 }
 
-static void tier_drop(void *context, uint64_t id)
+static void tier_drop(void *context, struct locus_id id)
 {
     struct tier *tier = context;
     struct held *held = held_as(tier, id);
@@ -146,11 +148,11 @@ Test(prefix_sink, out_and_back_leaves_every_tag)
         cr_assert_eq(sunk_of(&world).blocks_sunk, 6);
         cr_assert_eq(tier_look(&tier, prompt(10), CAPACITY), 6);
         for (uint64_t id = 11; id < 16; id++) {
-            cr_assert_eq(held_as(&tier, id)->parent, id - 1);
-            cr_assert_lt(held_as(&tier, id)->since, held_as(&tier, id - 1)->since, "%s: the end sinks first",
+            cr_assert(locus_id_equal(held_as(&tier, id_of(id))->parent, id_of(id - 1)));
+            cr_assert_lt(held_as(&tier, id_of(id))->since, held_as(&tier, id_of(id - 1))->since, "%s: the end sinks first",
                          locus_evict_at(p)->name);
         }
-        cr_assert_eq(held_as(&tier, 10)->parent, 0);
+        cr_assert(locus_id_is_none(held_as(&tier, id_of(10))->parent));
         released(&world, 0);
         cr_assert_eq(matched(&world, 1, 10, 7), 0);
         cr_assert_eq(raised(&world, 1, 10, 7), 6);
@@ -178,7 +180,7 @@ Test(prefix_sink, what_is_near_is_matched_and_what_follows_is_raised)
     cr_assert_eq(raised(&world, 0, 10, 8), 1);
     holds(&world, 0, 0, 6 * TOKENS, 'a');
     written(&world, 0, 6 * TOKENS, 2 * TOKENS, 'a');
-    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 8, world.tables[0]), 2);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 8, world.tables[0]), 2);
     holds(&world, 0, 0, 8 * TOKENS, 'a');
     released(&world, 0);
     world_close(&world);
@@ -220,7 +222,7 @@ Test(prefix_sink, what_cannot_be_loaded_is_computed_again)
     holds(&world, 0, 0, 2 * TOKENS, 'a');
     written(&world, 0, 2 * TOKENS, 4 * TOKENS, 'a');
     cr_assert_eq(tier_look(&tier, prompt(12), 4), 4);
-    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 6, world.tables[0]), 4);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 6, world.tables[0]), 4);
     cr_assert_eq(tier_look(&tier, prompt(12), 1), 0, "what was computed again is dropped below");
     cr_assert_eq(tier.dropped, 6);
     released(&world, 0);
@@ -241,7 +243,7 @@ Test(prefix_sink, room_for_what_is_raised_may_push_it_out)
     cr_assert_eq(stats_of(&world).blocks_free, 1);
     cr_assert_eq(raised(&world, 1, 10, 2), 1, "20 sank for the second, and 11 left the tier for it");
     holds(&world, 1, 0, TOKENS, 'a');
-    cr_assert_not_null(held_as(&tier, 20));
+    cr_assert_not_null(held_as(&tier, id_of(20)));
     released(&world, 0);
     released(&world, 1);
     world_close(&world);
@@ -320,9 +322,9 @@ Test(prefix_sink, what_was_computed_again_during_its_store_is_dropped_when_that_
     kept(&world, 10, 1, 'a');
     cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 1);
     written(&world, 0, 0, TOKENS, 'a');
-    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 1, world.tables[0]), 1);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 1, world.tables[0]), 1);
     tier_complete(&world, &tier, 0);
-    cr_assert_null(held_as(&tier, 10));
+    cr_assert_null(held_as(&tier, id_of(10)));
     cr_assert_eq(matched(&world, 1, 10, 1), 1);
     released(&world, 0);
     released(&world, 1);
@@ -353,18 +355,19 @@ Test(prefix_sink, neither_way_takes_what_was_promised)
     cr_assert_eq(available(promises), 0);
     tier_complete(&world, &tier, 0);
     cr_assert_eq(available(promises), 1);
-    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, prompt(10), 5, world.tables[1]), 1);
+    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, prompt(10), NULL, 5, world.tables[1]), 1);
     cr_assert_eq(locus_prefix_raise_look(world.prefix, prompt(10), 5, world.tables[1]), 3);
-    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), 5, world.tables[1]), -EAGAIN,
+    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), NULL, 5, world.tables[1]), -EAGAIN,
                  "all others are promised");
     cr_assert_eq(world.tables[1]->count, 1);
     cr_assert_eq(locus_promise_grow(promises, &a, world.tables[0], 2), 0);
     tier.loads = 1;
-    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), 4, world.tables[1]), 1, "by the other's promise");
+    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), NULL, 4, world.tables[1]), 1,
+                 "by the other's promise");
     cr_assert_eq(a.blocks, 2);
     cr_assert_eq(available(promises), 0);
     tier.loads = UINT32_MAX;
-    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), 4, world.tables[1]), 2);
+    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), NULL, 4, world.tables[1]), 2);
     cr_assert_eq(a.blocks, 0);
     holds(&world, 1, 0, 4 * TOKENS, 'a');
     locus_promise_end(promises, &a);
@@ -376,14 +379,15 @@ Test(prefix_sink, neither_way_takes_what_was_promised)
 }
 
 // Another thread's store comes between a look and the next.
-static uint32_t look_that_grows(void *context, const uint64_t ids[], uint32_t count)
+static uint32_t look_that_grows(void *context, const struct locus_id ids[], uint32_t count)
 {
     struct tier *tier = context;
     uint32_t has = tier_look(tier, ids, count);
     if (has == 0)
         return 0;
     const struct held found = *held_as(tier, ids[0]);
-    tier_store(tier, ids[0] + has, ids[0] + has - 1, found.bytes, BYTES);
+    const uint64_t next = ids[0].word[1] * 4 + ids[0].word[0] + has;
+    tier_store(tier, id_of(next), id_of(next - 1), found.bytes, BYTES);
     return has;
 }
 
@@ -404,7 +408,7 @@ Test(prefix_sink, what_the_sink_gets_meanwhile_breaks_no_promise)
     kept(&world, 10, 2, 'a');
     cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
     cr_assert_eq(locus_promise_admit(promises, &a, 4, 4), 0);
-    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), 6, world.tables[1]), 2, "as the look said");
+    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), NULL, 6, world.tables[1]), 2, "as the look said");
     cr_assert_eq(tier_look(&tier, prompt(12), 6), 1, "there is one more now");
     cr_assert_eq(b.blocks, 0);
     locus_promises_stats(promises, &stats);
@@ -423,7 +427,7 @@ Test(prefix_sink, wrong_calls_are_refused)
     struct tier tier;
     struct locus_prefix_sink sink = sink_of(&tier);
     struct locus_prefix_config config = {.size = sizeof config, .sink = &sink};
-    const uint64_t zero[] = {10, 0};
+    const struct locus_id none[] = {{{10, 0}}, {{0, 0}}};
     world_open(&world, 4, false);
     config.owner = world.owner;
     sink.load = NULL;
@@ -439,7 +443,7 @@ Test(prefix_sink, wrong_calls_are_refused)
     kept(&world, 10, 2, 'a');
     cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 0, "there is no such way");
     cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
-    cr_assert_eq(locus_prefix_raise(world.prefix, zero, 2, world.tables[0]), -EINVAL);
+    cr_assert_eq(locus_prefix_raise(world.prefix, none, NULL, 2, world.tables[0]), -EINVAL);
     cr_assert_eq(locus_prefix_sink_done(world.prefix, LOCUS_BLOCK_NONE, 0), -ESTALE);
     locus_owner_leave(world.owner);
     cr_assert_eq(raised(&world, 0, 10, 2), -EPERM);
@@ -473,30 +477,30 @@ static void walk(uint32_t room, bool fails, uint64_t *found, uint64_t *asked)
     srand(room);
     *found = *asked = 0;
     for (int i = 0; i < 3000; i++) {
-        uint64_t ids[6];
+        uint64_t numbers[6];
         uint32_t length = 1 + (uint32_t)rand() % 6, node = 0, old = 0;
         for (uint32_t k = 0; k < length; k++, node = 2 * node + 1 + (uint32_t)(rand() % 3 == 0))
-            ids[k] = 1 + node;
-        while (old < length && seen[ids[old]])
+            numbers[k] = 1 + node;
+        while (old < length && seen[numbers[old]])
             old++;
         tier.refuses = fails && rand() % 5 == 0;
         tier.loads = fails && rand() % 3 == 0 ? (uint32_t)rand() % 3 : UINT32_MAX;
         struct locus_table *table = world.tables[0];
-        cr_assert_geq(locus_prefix_match(world.prefix, (uint64_t)i + 1, ids, length, table), 0);
-        cr_assert_geq(locus_prefix_raise(world.prefix, ids, length, table), 0);
+        cr_assert_geq(locus_prefix_match(world.prefix, (uint64_t)i + 1, ids_of(numbers, length), NULL, length, table), 0);
+        cr_assert_geq(locus_prefix_raise(world.prefix, ids_of(numbers, length), NULL, length, table), 0);
         uint32_t there = table->count;
         cr_assert_leq(there, old);
         if (room == TIER && !fails)
             cr_assert_eq(there, old, "nothing is lost");
         for (uint32_t k = 0; k < there; k++)
-            cr_assert_eq(*token_at(&world, table, k * TOKENS, 0), (char)ids[k]);
+            cr_assert_eq(*token_at(&world, table, k * TOKENS, 0), (char)numbers[k]);
         cr_assert_eq(locus_owner_write(world.owner, table, there * TOKENS, (length - there) * TOKENS, PLANES), 0);
         for (uint32_t k = there; k < length; k++)
-            memset(token_at(&world, table, k * TOKENS, 0), (char)ids[k], BYTES);
-        cr_assert_geq(locus_prefix_publish(world.prefix, ids, length, table), 0);
+            memset(token_at(&world, table, k * TOKENS, 0), (char)numbers[k], BYTES);
+        cr_assert_geq(locus_prefix_publish(world.prefix, ids_of(numbers, length), NULL, length, table), 0);
         for (uint32_t k = 0; k < length; k++) {
-            seen[ids[k]] = true;
-            cr_assert_null(held_as(&tier, ids[k]), "what is near is not below");
+            seen[numbers[k]] = true;
+            cr_assert_null(held_as(&tier, id_of(numbers[k])), "what is near is not below");
         }
         released(&world, 0);
         if (rand() % 2)

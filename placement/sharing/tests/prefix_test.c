@@ -6,19 +6,19 @@
 // A table's full blocks under ids first, first + 1, ...
 static void published(struct world *world, unsigned table, uint64_t first, int64_t expected)
 {
-    uint64_t ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     for (uint64_t i = 0; i < world->tables[table]->count; i++)
-        ids[i] = first + i;
-    cr_assert_eq(locus_prefix_publish(world->prefix, ids, world->tables[table]->count, world->tables[table]), expected);
+        ids[i] = id_of(first + i);
+    cr_assert_eq(locus_prefix_publish(world->prefix, ids, NULL, world->tables[table]->count, world->tables[table]), expected);
 }
 
 static int64_t matched(struct world *world, unsigned table, uint64_t first, uint32_t count)
 {
     static uint64_t now_ns;
-    uint64_t ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     for (uint64_t i = 0; i < count; i++)
-        ids[i] = first + i;
-    return locus_prefix_match(world->prefix, ++now_ns, ids, count, world->tables[table]);
+        ids[i] = id_of(first + i);
+    return locus_prefix_match(world->prefix, ++now_ns, ids, NULL, count, world->tables[table]);
 }
 
 static struct locus_prefix_stats cache_of(const struct world *world)
@@ -170,17 +170,15 @@ Test(prefix, no_block_leaves_before_the_kept_ones_below_it)
         forked(&world, 0, 1);
         cr_assert_eq(locus_owner_cut(world.owner, world.tables[1], 12), 0);
         written(&world, 1, 12, 12, 'b');
-        uint64_t ids[] = {1, 2, 3, 101, 102, 103}; // a branch
-        cr_assert_eq(locus_prefix_publish(world.prefix, ids, 6, world.tables[1]), 3);
+        const uint64_t numbers[] = {1, 2, 3, 101, 102, 103}; // a branch
+        cr_assert_eq(locus_prefix_publish(world.prefix, ids_of(numbers, 6), NULL, 6, world.tables[1]), 3);
         released(&world, 0);
         released(&world, 1);
         for (uint32_t left = 11; left > 0; left--) {
-            uint32_t kept, chain = 0, branch = 0, all[] = {1, 2, 3, 4, 5, 6, 7, 8}, known = cache_of(&world).blocks_kept;
-            uint64_t straight[8];
-            for (unsigned i = 0; i < 8; i++)
-                straight[i] = all[i];
-            chain = locus_prefix_look(world.prefix, straight, 8, &kept);
-            branch = locus_prefix_look(world.prefix, ids, 6, &kept);
+            const uint64_t all[] = {1, 2, 3, 4, 5, 6, 7, 8};
+            uint32_t kept, chain = 0, branch = 0, known = cache_of(&world).blocks_kept;
+            chain = locus_prefix_look(world.prefix, ids_of(all, 8), NULL, 8, &kept);
+            branch = locus_prefix_look(world.prefix, ids_of(numbers, 6), NULL, 6, &kept);
             cr_assert_eq(known, chain + (branch > 3 ? branch - 3 : 0), "%s: all that is kept can be reached, with %u left",
                          locus_evict_at(p)->name, left);
             cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
@@ -195,14 +193,14 @@ Test(prefix, fifo_names_the_first_block_and_the_last_one_leaves)
 {
     struct world world;
     locus_block found[4];
-    const uint64_t ids[] = {1, 2, 3, 4};
+    const uint64_t numbers[] = {1, 2, 3, 4};
     world_open(&world, 8, false);
     cache_open(&world, "fifo");
     written(&world, 0, 0, 16, 'a');
     published(&world, 0, 1, 4);
     released(&world, 0);
     cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_find(world.prefix, ids, 4, found), 3);
+    cr_assert_eq(locus_prefix_find(world.prefix, ids_of(numbers, 4), 4, found), 3);
     cr_assert(found[0] && found[1] && found[2] && !found[3]);
     world_close(&world);
 }
@@ -220,12 +218,12 @@ Test(prefix, another_victim_begins_another_way_down)
         released(&world, i);
     }
     cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_look(world.prefix, a, 3, &kept), 2, "the end of the older one");
+    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "the end of the older one");
     cr_assert_eq(matched(&world, 2, 1, 2), 2);
     released(&world, 2);
     cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_look(world.prefix, a, 3, &kept), 2, "it was used meanwhile");
-    cr_assert_eq(locus_prefix_look(world.prefix, b, 3, &kept), 2);
+    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "it was used meanwhile");
+    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(b, 3), NULL, 3, &kept), 2);
     world_close(&world);
 }
 
@@ -284,31 +282,46 @@ Test(prefix, close_sets_everything_free)
     world_close(&world);
 }
 
+// Ids of all kinds: random ones fill some lines, those that count lie evenly; they count in one word, in the other, or in both.
+static struct locus_id id_of_kind(uint64_t kind, uint64_t i)
+{
+    static const struct locus_prefix_key key = {{1, 2}};
+    switch (kind) {
+    case 0: return (struct locus_id){{1 + i, 0}};
+    case 1: return (struct locus_id){{0, 1 + i}};
+    case 2: return (struct locus_id){{1 + i, 1 + i}};
+    case 3: return (struct locus_id){{i << 40, 1}};
+    default: return locus_prefix_id(&key, locus_id_of(1 + i), NULL, 0, 0);
+    }
+}
+
 Test(prefix, the_index_is_right_at_any_load)
 {
-    enum { BLOCKS = 3000 };
+    enum { BLOCKS = 3000, KINDS = 5 };
     struct world world;
     static locus_block was[4 * BLOCKS], one_by_one[1], all[4 * BLOCKS + 1];
-    static uint64_t ids[4 * BLOCKS + 1]; // and 0, which is nobody's
-    world_open(&world, BLOCKS, false);
-    cache_open(&world, "lru");
-    struct locus_table *one = world.tables[0];
-    for (uint64_t i = 0; i < 4 * BLOCKS; i++) { // many of them leave again
-        ids[i] = i % 4 ? locus_prefix_id(1 + i, NULL, 0, 0) : 1 + i * 3; // these fill some lines, those lie evenly
-        written(&world, 0, 0, 4, 'a');
-        was[i] = one->blocks[0];
-        cr_assert_eq(locus_prefix_publish(world.prefix, &ids[i], 1, one), 1);
-        released(&world, 0);
+    static struct locus_id ids[4 * BLOCKS + 1]; // and none, which is nobody's
+    for (uint64_t kind = 0; kind <= KINDS; kind++) { // the last one: of all kinds
+        world_open(&world, BLOCKS, false);
+        cache_open(&world, "lru");
+        struct locus_table *one = world.tables[0];
+        for (uint64_t i = 0; i < 4 * BLOCKS; i++) { // many of them leave again
+            ids[i] = kind < KINDS ? id_of_kind(kind, i) : id_of_kind(i % KINDS, i);
+            written(&world, 0, 0, 4, 'a');
+            was[i] = one->blocks[0];
+            cr_assert_eq(locus_prefix_publish(world.prefix, &ids[i], NULL, 1, one), 1);
+            released(&world, 0);
+        }
+        cr_assert_eq(cache_of(&world).blocks_known, BLOCKS);
+        cr_assert_eq(locus_prefix_find(world.prefix, ids, 4 * BLOCKS + 1, all), BLOCKS);
+        cr_assert_eq(all[4 * BLOCKS], LOCUS_BLOCK_NONE);
+        for (uint64_t i = 0; i < 4 * BLOCKS; i++) {
+            locus_block expected = i >= 3 * BLOCKS ? was[i] : LOCUS_BLOCK_NONE;
+            cr_assert_eq(locus_prefix_find(world.prefix, &ids[i], 1, one_by_one), expected != LOCUS_BLOCK_NONE);
+            cr_assert(*one_by_one == expected && all[i] == expected, "kind %u, id %u", (unsigned)kind, (unsigned)i);
+        }
+        world_close(&world);
     }
-    cr_assert_eq(cache_of(&world).blocks_known, BLOCKS);
-    cr_assert_eq(locus_prefix_find(world.prefix, ids, 4 * BLOCKS + 1, all), BLOCKS);
-    cr_assert_eq(all[4 * BLOCKS], LOCUS_BLOCK_NONE);
-    for (uint64_t i = 0; i < 4 * BLOCKS; i++) {
-        locus_block expected = i >= 3 * BLOCKS ? was[i] : LOCUS_BLOCK_NONE;
-        cr_assert_eq(locus_prefix_find(world.prefix, &ids[i], 1, one_by_one), expected != LOCUS_BLOCK_NONE);
-        cr_assert(*one_by_one == expected && all[i] == expected, "id %llx", (unsigned long long)ids[i]);
-    }
-    world_close(&world);
 }
 
 // More blocks were in use one after the other than at once: only then does a copy into a used block set a new mark.
@@ -333,28 +346,6 @@ Test(prefix, a_copy_into_a_block_that_was_kept_is_counted)
     world_close(&world);
 }
 
-Test(prefix, ids_depend_on_all_tokens_their_order_what_is_before_and_the_salt)
-{
-    uint32_t tokens[16], changed[16];
-    for (uint32_t i = 0; i < 16; i++)
-        tokens[i] = 1000 + i;
-    uint64_t id = locus_prefix_id(0, tokens, 16, 5);
-    cr_assert_eq(id, locus_prefix_id(0, tokens, 16, 5));
-    cr_assert_neq(id, 0);
-    for (uint32_t i = 0; i < 16; i++) {
-        memcpy(changed, tokens, sizeof changed);
-        changed[i] ^= 1;
-        cr_assert_neq(id, locus_prefix_id(0, changed, 16, 5), "token %u", i);
-        cr_assert_neq(id, locus_prefix_id(0, tokens, i, 5), "the first %u", i);
-    }
-    memcpy(changed, tokens, sizeof changed);
-    changed[0] = tokens[1];
-    changed[1] = tokens[0];
-    cr_assert_neq(id, locus_prefix_id(0, changed, 16, 5));
-    cr_assert_neq(id, locus_prefix_id(0, tokens, 16, 6));
-    cr_assert_neq(id, locus_prefix_id(77, tokens, 16, 5));
-}
-
 Test(prefix, wrong_calls_are_refused)
 {
     struct world world;
@@ -366,13 +357,13 @@ Test(prefix, wrong_calls_are_refused)
     config.owner = NULL;
     cr_assert_eq(locus_prefix_open(&second, &config), -EINVAL);
     written(&world, 0, 0, 8, 'a');
-    const uint64_t ids[] = {1, 0}, good[] = {1, 2, 3};
-    cr_assert_eq(locus_prefix_publish(world.prefix, ids, 2, world.tables[0]), -EINVAL, "0 is no id");
-    cr_assert_eq(locus_prefix_publish(world.prefix, good, 3, world.tables[0]), -EINVAL, "it has two blocks");
+    const struct locus_id ids[] = {{{1, 0}}, {{0, 0}}}, good[] = {{{1, 0}}, {{0, 1}}, {{1, 1}}};
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 2, world.tables[0]), -EINVAL, "none is no id");
+    cr_assert_eq(locus_prefix_publish(world.prefix, good, NULL, 3, world.tables[0]), -EINVAL, "it has two blocks");
     cr_assert_eq(cache_of(&world).blocks_known, 0);
     locus_owner_leave(world.owner);
-    cr_assert_eq(locus_prefix_publish(world.prefix, good, 2, world.tables[0]), -EPERM);
-    cr_assert_eq(locus_prefix_match(world.prefix, 1, good, 2, world.tables[1]), -EPERM);
+    cr_assert_eq(locus_prefix_publish(world.prefix, good, NULL, 2, world.tables[0]), -EPERM);
+    cr_assert_eq(locus_prefix_match(world.prefix, 1, good, NULL, 2, world.tables[1]), -EPERM);
     cr_assert_eq(locus_prefix_close(world.prefix), -EPERM);
     locus_owner_adopt(world.owner);
     released(&world, 0);

@@ -105,20 +105,20 @@ Test(promise, kept_blocks_are_available_until_a_match_takes_them)
 {
     struct world world;
     struct locus_promise a = {0}, b = {0};
-    const uint64_t ids[] = {1, 2, 3};
+    const struct locus_id ids[] = {{{1, 0}}, {{2, 0}}, {{2, 1}}};
     world_open(&world, 4, false);
     cache_open(&world, "lru");
     struct locus_promises *promises = promises_of(&world, LOCUS_ADMIT_PROMPT, 0);
     written(&world, 0, 0, 12, 'a');
-    cr_assert_eq(locus_prefix_publish(world.prefix, ids, 3, world.tables[0]), 3);
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 3, world.tables[0]), 3);
     released(&world, 0);
     cr_assert_eq(available(promises), 4);
     cr_assert_eq(locus_promise_admit(promises, &a, 2, 4), 0);
-    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, ids, 3, world.tables[1]), -EAGAIN, "two are promised");
+    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, ids, NULL, 3, world.tables[1]), -EAGAIN, "two are promised");
     cr_assert_eq(world.tables[1]->count, 0);
-    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, ids, 2, world.tables[1]), 2);
+    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, ids, NULL, 2, world.tables[1]), 2);
     cr_assert_eq(available(promises), 0);
-    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 2, ids, 2, world.tables[2]), 2, "in use: shared for nothing");
+    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 2, ids, NULL, 2, world.tables[2]), 2, "in use: costs nothing");
     cr_assert_eq(locus_promise_write(promises, &b, world.tables[2], 7, 1, PLANES), -EAGAIN, "a copy would take a promised one");
     cr_assert_eq(locus_promise_grow(promises, &a, world.tables[3], 2), 0);
     locus_promise_end(promises, &a);

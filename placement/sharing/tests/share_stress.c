@@ -78,13 +78,15 @@ static void compare(const struct round *round, const struct sequence *sequence)
     }
 }
 
-static uint32_t ids_of(const uint64_t value[], uint32_t tokens, uint64_t ids[])
+static const uint32_t *tokens_of(const uint64_t value[])
 {
-    uint32_t count = tokens / BLOCK_TOKENS;
-    for (uint32_t i = 0; i < count; i++)
-        ids[i] =
-            locus_prefix_id(i ? ids[i - 1] : 0, (const uint32_t *)(const void *)(value + i * BLOCK_TOKENS), 2 * BLOCK_TOKENS, 7);
-    return count;
+    return (const uint32_t *)(const void *)value;
+}
+
+static uint32_t ids_of(const struct round *round, const uint64_t value[], uint32_t tokens, struct locus_id ids[])
+{
+    const struct locus_id none = {{0}};
+    return locus_prefix_ids(locus_prefix_key_of(round->prefix), none, tokens_of(value), 2 * tokens, 2 * BLOCK_TOKENS, 7, ids);
 }
 
 // --- the books -----------------------------------------------------------------------------------------------------------------
@@ -234,11 +236,11 @@ static void do_release(struct round *round)
 static void do_publish(struct round *round)
 {
     struct sequence *sequence = round->prefix ? pick(round, false) : NULL;
-    uint64_t ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     if (!sequence)
         return;
-    uint32_t count = ids_of(sequence->value, sequence->tokens, ids);
-    STRESS_EXPECT(locus_prefix_publish(round->prefix, ids, count, sequence->table) >= 0);
+    uint32_t count = ids_of(round, sequence->value, sequence->tokens, ids);
+    STRESS_EXPECT(locus_prefix_publish(round->prefix, ids, tokens_of(sequence->value), count, sequence->table) >= 0);
     struct prompt *prompt = &round->prompt[any(round, PROMPTS)];
     prompt->blocks = count;
     memcpy(prompt->value, sequence->value, sizeof prompt->value);
@@ -252,14 +254,14 @@ static void do_match(struct round *round)
         if (!round->sequence[s].away && round->sequence[s].tokens == 0)
             to = &round->sequence[s];
     const struct prompt *prompt = &round->prompt[any(round, PROMPTS)];
-    uint64_t ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     uint32_t kept;
     if (!to)
         return;
     begin(round, to);
-    uint32_t count = ids_of(prompt->value, prompt->blocks * BLOCK_TOKENS, ids);
-    uint32_t look = locus_prefix_look(round->prefix, ids, count, &kept);
-    int64_t found = locus_prefix_match(round->prefix, ++round->now, ids, count, to->table);
+    uint32_t count = ids_of(round, prompt->value, prompt->blocks * BLOCK_TOKENS, ids);
+    uint32_t look = locus_prefix_look(round->prefix, ids, tokens_of(prompt->value), count, &kept);
+    int64_t found = locus_prefix_match(round->prefix, ++round->now, ids, tokens_of(prompt->value), count, to->table);
     STRESS_EXPECT(found == look && kept <= look);
     to->tokens = (uint32_t)found * BLOCK_TOKENS;
     memcpy(to->value, prompt->value, sizeof to->value);
@@ -293,7 +295,8 @@ static void round_open(struct round *round)
         policies++;
     struct locus_prefix_config prefix = {.size = sizeof prefix,
                                          .owner = round->owner,
-                                         .evict = locus_evict_at(any(round, policies))};
+                                         .evict = locus_evict_at(any(round, policies)),
+                                         .tokens_per_block = any(round, 2) * 2 * BLOCK_TOKENS};
     round->prefix = NULL;
     if (any(round, 4))
         STRESS_EXPECT(locus_prefix_open(&round->prefix, &prefix) == 0);

@@ -25,6 +25,23 @@ struct world {
     struct locus_table *tables[TABLES];
 };
 
+// The id of a number. Four have the same second word, and many the same first one: who compares only one word takes different ids
+// for the same.
+static inline struct locus_id id_of(uint64_t number)
+{
+    return (struct locus_id){{number % 4, number / 4}};
+}
+
+// Until the next call.
+static inline const struct locus_id *ids_of(const uint64_t numbers[], uint32_t count)
+{
+    static struct locus_id ids[CAPACITY];
+    cr_assert_leq(count, CAPACITY);
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = id_of(numbers[i]);
+    return ids;
+}
+
 static inline struct locus_pool_config shared_config(uint32_t blocks, bool tags)
 {
     return (struct locus_pool_config){.size = sizeof(struct locus_pool_config),

@@ -15,11 +15,11 @@ static inline struct locus_prefix_sink_stats sunk_of(const struct world *world)
 }
 
 // Ids first, first + 1, ... of a prompt.
-static inline const uint64_t *prompt(uint64_t first)
+static inline const struct locus_id *prompt(uint64_t first)
 {
-    static uint64_t ids[CAPACITY];
+    static struct locus_id ids[CAPACITY];
     for (uint64_t i = 0; i < CAPACITY; i++)
-        ids[i] = first + i;
+        ids[i] = id_of(first + i);
     return ids;
 }
 
@@ -27,19 +27,19 @@ static inline const uint64_t *prompt(uint64_t first)
 static inline void kept(struct world *world, uint64_t first, uint32_t blocks, char value)
 {
     written(world, 5, 0, blocks * TOKENS, value);
-    cr_assert_eq(locus_prefix_publish(world->prefix, prompt(first), blocks, world->tables[5]), blocks);
+    cr_assert_eq(locus_prefix_publish(world->prefix, prompt(first), NULL, blocks, world->tables[5]), blocks);
     released(world, 5);
 }
 
 static inline int64_t matched(struct world *world, unsigned table, uint64_t first, uint32_t count)
 {
     static uint64_t now_ns;
-    return locus_prefix_match(world->prefix, ++now_ns, prompt(first), count, world->tables[table]);
+    return locus_prefix_match(world->prefix, ++now_ns, prompt(first), NULL, count, world->tables[table]);
 }
 
 static inline int64_t raised(struct world *world, unsigned table, uint64_t first, uint32_t count)
 {
-    return locus_prefix_raise(world->prefix, prompt(first), count, world->tables[table]);
+    return locus_prefix_raise(world->prefix, prompt(first), NULL, count, world->tables[table]);
 }
 
 #endif

@@ -296,7 +296,7 @@ Test(tier_sink, a_full_tier_loses_the_block_and_nothing_else)
     released(&world, 0);
     cr_assert_eq(raised(&world, 1, 10, 4), 0, "the end sank first, and the beginning was lost");
     written(&world, 1, 0, 4 * TOKENS, 'a');
-    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 4, world.tables[1]), 4);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 4, world.tables[1]), 4);
     cr_assert_eq(below_of(&below).spares[0], 2);
     released(&world, 1);
     sink_close(&world, &below);
@@ -360,7 +360,7 @@ Test(tier_sink, what_a_file_cannot_read_is_computed_again)
     cr_assert_eq(below_of(&below).blocks_lost, 1);
     quiet(&below);
     written(&world, 1, 2 * TOKENS, 4 * TOKENS, 'a');
-    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 6, world.tables[1]), 4);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 6, world.tables[1]), 4);
     released(&world, 1);
     cr_assert_eq(locus_prefix_sink_start(world.prefix, 6), 6);
     settle(&world, &below);
@@ -406,8 +406,8 @@ Test(tier_sink, wrong_calls_are_refused)
     struct locus_prefix_sink table;
     cr_assert_eq(locus_tier_sink_open(&none, &config), 0);
     locus_tier_sink_table(none, &table);
-    cr_assert_eq(table.store(table.context, 1, 0, &config, BYTES - 1), -EINVAL);
-    cr_assert_eq(table.start(table.context, 1, 0, &config, BYTES - 1, 1), -EINVAL);
+    cr_assert_eq(table.store(table.context, id_of(1), id_of(0), &config, BYTES - 1), -EINVAL);
+    cr_assert_eq(table.start(table.context, id_of(1), id_of(0), &config, BYTES - 1, 1), -EINVAL);
     cr_assert_eq(locus_tier_sink_close(none), 0);
     cr_assert_eq(locus_tier_sink_close(NULL), 0);
     config.tier[0] = NULL;
@@ -597,22 +597,22 @@ static uint64_t walk(uint32_t near, uint32_t memory, uint32_t file)
     sink_open(&world, &below, &config, near);
     srand(near + memory + file);
     for (int i = 0; i < 2000; i++) {
-        uint64_t ids[6];
+        uint64_t numbers[6];
         uint32_t length = 1 + (uint32_t)rand() % 6, node = 0;
         for (uint32_t k = 0; k < length; k++, node = 2 * node + 1 + (uint32_t)(rand() % 3 == 0))
-            ids[k] = 1 + node;
+            numbers[k] = 1 + node;
         struct locus_table *table = world.tables[0];
-        cr_assert_geq(locus_prefix_match(world.prefix, (uint64_t)i + 1, ids, length, table), 0);
-        int64_t raised_now = locus_prefix_raise(world.prefix, ids, length, table);
+        cr_assert_geq(locus_prefix_match(world.prefix, (uint64_t)i + 1, ids_of(numbers, length), NULL, length, table), 0);
+        int64_t raised_now = locus_prefix_raise(world.prefix, ids_of(numbers, length), NULL, length, table);
         uint32_t there = table->count;
         cr_assert(raised_now >= 0 || raised_now == -ENOMEM);
         for (uint32_t k = 0; k < there; k++)
-            cr_assert_eq(*token_at(&world, table, k * TOKENS, 0), (char)ids[k]);
+            cr_assert_eq(*token_at(&world, table, k * TOKENS, 0), (char)numbers[k]);
         settle(&world, &below); // what is started is out
         cr_assert_eq(locus_owner_write(world.owner, table, there * TOKENS, (length - there) * TOKENS, PLANES), 0);
         for (uint32_t k = there; k < length; k++)
-            memset(token_at(&world, table, k * TOKENS, 0), (char)ids[k], BYTES);
-        cr_assert_geq(locus_prefix_publish(world.prefix, ids, length, table), 0);
+            memset(token_at(&world, table, k * TOKENS, 0), (char)numbers[k], BYTES);
+        cr_assert_geq(locus_prefix_publish(world.prefix, ids_of(numbers, length), NULL, length, table), 0);
         released(&world, 0);
         locus_prefix_sink_start(world.prefix, (uint32_t)rand() % 3);
         if (rand() % 2)

@@ -44,7 +44,7 @@ struct scenario {
     struct locus_domain *domain;
     int nodes[NODES];
     bool copies;
-    uint64_t ids[PREFIX];
+    struct locus_id ids[PREFIX];
     struct locus_table *table[NODES][REQUESTS], *leavers[NODES];
     struct tb_locality *counts[NODES];
     pthread_barrier_t barrier;
@@ -80,10 +80,10 @@ static void share(struct scenario *scenario, struct locus_prefix *prefix)
     struct locus_owner *owner = locus_domain_owner(scenario->domain, 0);
     struct locus_table *first = scenario->table[0][0];
     MUST(locus_owner_write(owner, first, 0, (uint64_t)PREFIX * BLOCK_TOKENS, 1) == 0);
-    MUST(locus_prefix_publish(prefix, scenario->ids, PREFIX, first) == PREFIX);
+    MUST(locus_prefix_publish(prefix, scenario->ids, NULL, PREFIX, first) == PREFIX);
     for (uint32_t node = 0; node < NODES; node++)
         for (uint32_t r = node == 0; r < REQUESTS; r++)
-            MUST(locus_prefix_match(prefix, 1, scenario->ids, PREFIX, scenario->table[node][r]) == PREFIX);
+            MUST(locus_prefix_match(prefix, 1, scenario->ids, NULL, PREFIX, scenario->table[node][r]) == PREFIX);
 }
 
 static void write_into_shared(struct scenario *scenario, uint32_t home)
@@ -196,7 +196,7 @@ static void run(struct scenario *scenario)
     struct station station[NODES];
     MUST(locus_domain_open(&scenario->domain, &config) == 0);
     for (uint32_t i = 0; i < PREFIX; i++)
-        scenario->ids[i] = locus_prefix_id(i ? scenario->ids[i - 1] : 0, &i, 1, 0);
+        scenario->ids[i] = locus_id_of(1 + i);
     for (uint32_t home = 0; home < NODES; home++) {
         scenario->leavers[home] = table_new(scenario);
         for (uint32_t r = 0; r < REQUESTS; r++) {

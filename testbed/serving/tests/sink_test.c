@@ -80,13 +80,13 @@ static void cache_close(struct cache *cache)
 
 static void serve(struct cache *cache, const struct tb_id_request *request)
 {
-    static uint64_t ids[NEAR];
+    static struct locus_id ids[NEAR];
     struct locus_table *table = cache->table;
     cr_assert_leq(request->count, (uint32_t)NEAR);
     for (uint32_t i = 0; i < request->count; i++)
-        ids[i] = tb_id_map_number(&cache->map, request->ids[i]) + UINT64_C(1);
-    int64_t near = locus_prefix_match(cache->prefix, request->arrival_ns, ids, request->count, table);
-    int64_t raised = near < 0 ? near : locus_prefix_raise(cache->prefix, ids, request->count, table);
+        ids[i] = locus_id_of(tb_id_map_number(&cache->map, request->ids[i]) + UINT64_C(1));
+    int64_t near = locus_prefix_match(cache->prefix, request->arrival_ns, ids, NULL, request->count, table);
+    int64_t raised = near < 0 ? near : locus_prefix_raise(cache->prefix, ids, NULL, request->count, table);
     cr_assert(near >= 0 && raised >= 0);
     cache->near_hits += (uint64_t)near;
     cache->raised += (uint64_t)raised;
@@ -95,10 +95,10 @@ static void serve(struct cache *cache, const struct tb_id_request *request)
     for (uint32_t i = 0; i < request->count; i++) {
         uint64_t *contents = locus_pool_address(cache->pool, table->blocks[i]);
         if (i >= there)
-            *contents = ids[i];
-        cr_assert_eq(*contents, ids[i], "another one's block");
+            *contents = ids[i].word[0];
+        cr_assert_eq(*contents, ids[i].word[0], "another one's block");
     }
-    cr_assert_geq(locus_prefix_publish(cache->prefix, ids, request->count, table), 0);
+    cr_assert_geq(locus_prefix_publish(cache->prefix, ids, NULL, request->count, table), 0);
     cr_assert_eq(locus_owner_truncate(cache->owner, table, 0), 0);
 }
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sharing_tables: other tables from 64-bit ids to handles, for sharing_bench. Peers that are not installed are left out. Their
-// hash is the id itself, which is random: none is cheaper.
+// sharing_tables: other tables from ids to handles, for sharing_bench. Peers that are not installed are left out. Their hash is the
+// id's first word, which is random: none is cheaper.
 #ifndef TESTS_SHARING_TABLES_H
 #define TESTS_SHARING_TABLES_H
 
 #include "block.h"
+#include "id.h"
 
 #include <stdbool.h>
 
 struct sharing_table {
     const char *name;
     bool (*open)(uint32_t count);       // false: not installed
-    void (*add)(uint64_t id, locus_block block);
-    uint32_t (*find)(const uint64_t ids[], uint32_t count, locus_block blocks[]); // as locus_prefix_find()
+    void (*add)(struct locus_id id, locus_block block);
+    uint32_t (*find)(const struct locus_id ids[], uint32_t count, locus_block blocks[]); // as locus_prefix_find()
 };
 
 extern const struct sharing_table sharing_tables[];

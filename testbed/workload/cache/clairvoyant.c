@@ -5,7 +5,8 @@
 // Every reference of the sequence has a position, and no two ids are used at the same one. So the next uses of kept blocks are
 // different, except for those of blocks that are never used again; these get a position after all others, later ones higher, so
 // that what was kept last leaves first. The victim is the highest position, which a heap yields. Entries of blocks that were
-// taken stay in the heap until they come up: an entry is valid if it says what its block says.
+// taken stay in the heap until they come up: an entry is valid if it says what its block says. Ids are those of a trace: their
+// first word is the number.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -87,18 +88,18 @@ int tb_clairvoyant_foresee(void *state, const struct tb_id_request requests[], s
     return 0;
 }
 
-static void clairvoyant_request(void *state, uint64_t now_ns, const uint64_t ids[], uint32_t count)
+static void clairvoyant_request(void *state, uint64_t now_ns, const struct locus_id ids[], uint32_t count)
 {
     struct clairvoyant *seer = state;
     (void)now_ns;
     for (uint32_t i = 0; i < count; i++)
-        seer->last[tb_id_map_number(&seer->map, ids[i])] = seer->now++;
+        seer->last[tb_id_map_number(&seer->map, ids[i].word[0])] = seer->now++;
 }
 
-static void clairvoyant_keep(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh)
+static void clairvoyant_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct clairvoyant *seer = state;
-    uint64_t position = seer->next[seer->last[tb_id_map_number(&seer->map, id)]];
+    uint64_t position = seer->next[seer->last[tb_id_map_number(&seer->map, id.word[0])]];
     size_t at = seer->count++;
     (void)parent;
     (void)fresh;

@@ -5,6 +5,9 @@
 // Each different id has a number, its node of the tree of all prefixes. A node knows its parent, its tier and its block there while
 // it is held, and its children that are kept in the near cache, in the order in which they were kept. Blocks of the near cache are
 // used one after the other until all are; a tier below has a stack of free ones, because what is raised leaves from its middle.
+//
+// A trace's ids are numbers. Policies are told locus_id_of() of them, of a request's in one array for all requests: a trace of ids
+// of 128 bits would take twice the memory.
 #include "testbed/workload/cache/id_cache.h"
 
 #include <errno.h>
@@ -35,6 +38,7 @@ struct cache {
     bool tree;
     struct tb_id_map map;
     struct node *node;          // by number
+    struct locus_id *ids;       // of the present request
     struct tb_id_cache_result *result;
 };
 
@@ -59,6 +63,11 @@ static void unlink_child(struct cache *cache, uint32_t number)
     *(node->newer == TB_ID_NONE ? &parent->newest : &cache->node[node->newer].older) = node->older;
 }
 
+static struct locus_id id_of(const struct cache *cache, uint32_t number)
+{
+    return locus_id_of(cache->map.id[number]);
+}
+
 // A policy hears of the block above only if that is in the same tier.
 static uint32_t parent_in(const struct cache *cache, const struct node *node, enum tb_id_tier tier)
 {
@@ -70,7 +79,7 @@ static void keep(struct cache *cache, uint32_t number)
 {
     struct tier *near = &cache->tier[TB_ID_NEAR];
     struct node *node = &cache->node[number];
-    near->ops->keep(near->state, node->block, cache->map.id[number], parent_in(cache, node, TB_ID_NEAR), node->fresh);
+    near->ops->keep(near->state, node->block, id_of(cache, number), parent_in(cache, node, TB_ID_NEAR), node->fresh);
     node->fresh = false;
     link_child(cache, number);
 }
@@ -107,7 +116,7 @@ static void sink(struct cache *cache, uint32_t number, enum tb_id_tier from)
     struct tier *tier = &cache->tier[to];
     struct node *node = &cache->node[number];
     if (tier->ops->miss)
-        tier->ops->miss(tier->state, cache->map.id[number]);
+        tier->ops->miss(tier->state, id_of(cache, number));
     if (tier->unused == tier->blocks) {
         uint32_t victim = tier->held[tier->ops->victim(tier->state)];
         leave_below(cache, victim);
@@ -116,7 +125,7 @@ static void sink(struct cache *cache, uint32_t number, enum tb_id_tier from)
     node->tier = to;
     node->block = tier->vacant[tier->unused++];
     tier->held[node->block] = number;
-    tier->ops->keep(tier->state, node->block, cache->map.id[number], parent_in(cache, node, to), true);
+    tier->ops->keep(tier->state, node->block, id_of(cache, number), parent_in(cache, node, to), true);
     cache->result->tier[to].sunk++;
 }
 
@@ -155,7 +164,7 @@ static bool insert(struct cache *cache, uint32_t number, bool missed)
     struct tier *near = &cache->tier[TB_ID_NEAR];
     struct node *node = &cache->node[number];
     if (near->ops->miss)
-        near->ops->miss(near->state, cache->map.id[number]);
+        near->ops->miss(near->state, id_of(cache, number));
     uint32_t victim;
     if (!has_room(cache, &victim))
         return false;
@@ -192,9 +201,11 @@ static void serve(struct cache *cache, const struct tb_id_request *request)
 {
     uint32_t parent = TB_ID_NONE, done;
     bool missed = false;
+    for (uint32_t i = 0; i < request->count; i++)
+        cache->ids[i] = locus_id_of(request->ids[i]);
     for (unsigned i = 0; i < TB_ID_TIERS; i++)
         if (cache->tier[i].blocks && cache->tier[i].ops->request)
-            cache->tier[i].ops->request(cache->tier[i].state, request->arrival_ns, request->ids, request->count);
+            cache->tier[i].ops->request(cache->tier[i].state, request->arrival_ns, cache->ids, request->count);
     for (done = 0; done < request->count; done++) {
         uint32_t number = tb_id_map_number(&cache->map, request->ids[done]);
         cache->node[number].parent = parent;
@@ -227,12 +238,15 @@ static int tier_open(struct tier *tier, const struct tb_id_request requests[], s
 
 static int cache_open(struct cache *cache, const struct tb_id_request requests[], size_t count)
 {
-    size_t ids = 0;
-    for (size_t i = 0; i < count; i++)
+    size_t ids = 0, longest = 0;
+    for (size_t i = 0; i < count; i++) {
         ids += requests[i].count;
+        longest = requests[i].count > longest ? requests[i].count : longest;
+    }
     int error = tb_id_map_open(&cache->map, ids);
     cache->node = malloc((ids + 1) * sizeof *cache->node);
-    if (error || !cache->node)
+    cache->ids = malloc((longest + 1) * sizeof *cache->ids);
+    if (error || !cache->node || !cache->ids)
         return -ENOMEM;
     for (size_t i = 0; i < ids; i++)
         cache->node[i] = (struct node){.parent = TB_ID_NONE, .block = LOCUS_EVICT_NONE, .oldest = TB_ID_NONE, .newest = TB_ID_NONE};
@@ -252,6 +266,7 @@ static void cache_close(struct cache *cache)
         cache->result->tier[i].kept = tier->unused;
     }
     free(cache->node);
+    free(cache->ids);
     tb_id_map_close(&cache->map);
 }
 
