@@ -2,10 +2,11 @@
 //
 // prefix_id: SipHash-2-4-128, of one block or of several side by side.
 //
-// The parent is the end of what is hashed. So of a prompt's blocks the tokens are absorbed in lanes, some blocks at a time, and
-// then a chain runs through their states: two words of the parent, one of the length, and the rounds at the end. The chain is one
-// dependency after the other, at half the rate that a processor could keep up; it fills the gaps with the next blocks' tokens. So
-// more lanes than PREFIX_LANES gain nothing: a processor looks no further ahead than that.
+// The parent is the end of what is hashed. So the tokens of some blocks are absorbed side by side, and then a chain runs through
+// their states: two words of the parent, one of the length, and the rounds at the end. The chain is one dependency after the other,
+// at less than half the rate that a processor could keep up, so the next blocks' tokens are absorbed in its gaps: of blocks of 16
+// tokens the chain is all that is left. A processor finds such gaps by itself only as far ahead as it looks, which is not as far as
+// a block's chain is long; so both are in one loop, piece by piece.
 //
 // An odd number of tokens ends in the middle of a word, and the parent's halves move up by one.
 
@@ -112,29 +113,73 @@ struct locus_id locus_prefix_id(const struct locus_prefix_key *key, struct locus
 // --- in lanes ------------------------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-typedef uint64_t lanes __attribute__((vector_size(PREFIX_LANES * sizeof(uint64_t))));
+#define LANES 4u
+#define INLINED static inline __attribute__((always_inline))
 
-static inline __attribute__((always_inline)) void absorb(const struct locus_prefix_key *key,
-                                                         const uint32_t *const blocks[PREFIX_LANES], uint32_t pairs,
-                                                         uint64_t state[4][PREFIX_LANES])
+typedef uint64_t lanes __attribute__((vector_size(LANES * sizeof(uint64_t))));
+
+INLINED void begin(lanes v[4], const struct locus_prefix_key *key)
 {
     const lanes none = {0};
-    lanes v[4] = {none + (START0 ^ key->word[0]), none + (START1 ^ key->word[1]), none + (START2 ^ key->word[0]),
-                  none + (START3 ^ key->word[1])};
-    for (uint32_t i = 0; i < pairs; i++) {
+    v[0] = none + (START0 ^ key->word[0]);
+    v[1] = none + (START1 ^ key->word[1]);
+    v[2] = none + (START2 ^ key->word[0]);
+    v[3] = none + (START3 ^ key->word[1]);
+}
+
+// Pairs [from, to) of the blocks' tokens.
+INLINED void go_on(lanes v[4], const uint32_t *const blocks[LANES], uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
         lanes word = {pair_at(blocks[0], i), pair_at(blocks[1], i), pair_at(blocks[2], i), pair_at(blocks[3], i)};
         ABSORB(v, word);
     }
-    memcpy(state, v, sizeof v);
+}
+
+// Lanes that are left over repeat the last block.
+INLINED void blocks_from(const uint32_t *blocks[LANES], const uint32_t tokens[], uint32_t per_block, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < LANES; i++)
+        blocks[i] = tokens + (first + i < count ? first + i : count - 1) * (size_t)per_block;
+}
+
+INLINED uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+// The chain through LANES blocks; between its links the tokens of the next LANES blocks, a part at each.
+INLINED void in_lanes(const struct locus_prefix_key *key, struct locus_id parent, const uint32_t tokens[], uint32_t count,
+                      uint32_t per_block, struct locus_id ids[])
+{
+    const uint32_t pairs = per_block / 2, part = (pairs + LANES - 1) / LANES;
+    const uint32_t *blocks[LANES], *next[LANES];
+    lanes v[4];
+    begin(v, key);
+    blocks_from(next, tokens, per_block, 0, count);
+    go_on(v, next, 0, pairs);
+    for (uint32_t first = 0; first < count; first += LANES) {
+        uint64_t state[4][LANES];
+        const uint32_t more = count - first > LANES ? pairs : 0;
+        memcpy(state, v, sizeof v);
+        memcpy(blocks, next, sizeof next);
+        begin(v, key);
+        blocks_from(next, tokens, per_block, first + LANES, count);
+        for (uint32_t i = 0; i < least(LANES, count - first); i++) {
+            uint64_t one[4] = {state[0][i], state[1][i], state[2][i], state[3][i]};
+            go_on(v, next, least(i * part, more), least((i + 1) * part, more));
+            parent = ids[first + i] = finish(one, blocks[i], per_block, parent);
+        }
+    }
 }
 
 #define VARIANT(variant, instructions)                                                                                             \
-    instructions static void absorb_##variant(const struct locus_prefix_key *key, const uint32_t *const blocks[PREFIX_LANES],      \
-                                              uint32_t pairs, uint64_t state[4][PREFIX_LANES])                                     \
+    instructions static void ids_##variant(const struct locus_prefix_key *key, struct locus_id parent, const uint32_t tokens[],    \
+                                           uint32_t count, uint32_t per_block, struct locus_id ids[])                              \
     {                                                                                                                              \
-        absorb(key, blocks, pairs, state);                                                                                         \
+        in_lanes(key, parent, tokens, count, per_block, ids);                                                                      \
     }                                                                                                                              \
-    static const struct prefix_lanes variant = {#variant, variant##_usable, absorb_##variant}
+    static const struct prefix_lanes variant = {#variant, variant##_usable, ids_##variant}
 
 static bool avx512_usable(void) // it can rotate
 {
@@ -154,19 +199,15 @@ static bool portable_usable(void)
     return true;
 }
 
-// One after the other: vectors of two words, which cannot rotate, are slower.
-static void absorb_portable(const struct locus_prefix_key *key, const uint32_t *const blocks[PREFIX_LANES], uint32_t pairs,
-                            uint64_t state[4][PREFIX_LANES])
+// Without lanes: vectors of two words, which cannot rotate, are slower.
+static void ids_portable(const struct locus_prefix_key *key, struct locus_id parent, const uint32_t tokens[], uint32_t count,
+                         uint32_t per_block, struct locus_id ids[])
 {
-    uint64_t v[4];
-    for (unsigned i = 0; i < PREFIX_LANES; i++) {
-        absorb_one(key, blocks[i], pairs, v);
-        for (unsigned w = 0; w < 4; w++)
-            state[w][i] = v[w];
-    }
+    for (uint32_t i = 0; i < count; i++)
+        parent = ids[i] = locus_prefix_id(key, parent, tokens + i * (size_t)per_block, per_block, 0);
 }
 
-static const struct prefix_lanes portable = {"portable", portable_usable, absorb_portable};
+static const struct prefix_lanes portable = {"portable", portable_usable, ids_portable};
 
 const struct prefix_lanes *prefix_lanes_at(size_t i)
 {
@@ -183,25 +224,6 @@ const struct prefix_lanes *prefix_lanes_at(size_t i)
     return NULL;
 }
 
-uint32_t prefix_ids_by(const struct prefix_lanes *by, const struct locus_prefix_key *key, struct locus_id parent,
-                       const uint32_t tokens[], uint32_t tokens_count, uint32_t tokens_per_block, struct locus_id ids[])
-{
-    const uint32_t count = tokens_per_block ? tokens_count / tokens_per_block : 0;
-    uint64_t state[4][PREFIX_LANES];
-    const uint32_t *blocks[PREFIX_LANES];
-    for (uint32_t first = 0; first < count; first += PREFIX_LANES) {
-        const uint32_t some = count - first < PREFIX_LANES ? count - first : PREFIX_LANES;
-        for (uint32_t i = 0; i < PREFIX_LANES; i++) // lanes that are left over repeat the last block
-            blocks[i] = tokens + (first + (i < some ? i : some - 1)) * (size_t)tokens_per_block;
-        by->absorb(key, blocks, tokens_per_block / 2, state);
-        for (uint32_t i = 0; i < some; i++) {
-            uint64_t v[4] = {state[0][i], state[1][i], state[2][i], state[3][i]};
-            parent = ids[first + i] = finish(v, blocks[i], tokens_per_block, parent);
-        }
-    }
-    return count;
-}
-
 // The answer is kept, for the processor's is slow on a virtual machine.
 static const struct prefix_lanes *best(void)
 {
@@ -216,5 +238,8 @@ static const struct prefix_lanes *best(void)
 uint32_t locus_prefix_ids(const struct locus_prefix_key *key, struct locus_id parent, const uint32_t tokens[],
                           uint32_t tokens_count, uint32_t tokens_per_block, uint64_t salt, struct locus_id ids[])
 {
-    return prefix_ids_by(best(), key, above_first(parent, salt), tokens, tokens_count, tokens_per_block, ids);
+    const uint32_t count = tokens_per_block ? tokens_count / tokens_per_block : 0;
+    if (count)
+        best()->ids(key, above_first(parent, salt), tokens, count, tokens_per_block, ids);
+    return count;
 }

@@ -91,6 +91,7 @@ affected() { # file, program
     testbed/decode/kernels/*.h) echo testbed/decode/kernels/*.c ;;
     testbed/*.h) echo testbed/measure/dispatch.c "$(source_of "$2")" ;;
     placement/pages/*.h) echo placement/pages/*.c "$(source_of "$2")" ;;
+    placement/sharing/*.h | placement/base/id.h) echo placement/{retention,sharing}/*.c "$(source_of "$2")" ;;
     placement/*.h) echo placement/blocks/{,pools/}*.c placement/memory/region.c "$(source_of "$2")" ;;
     esac
 }

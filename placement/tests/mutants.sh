@@ -10,8 +10,8 @@ mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},bl
 controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
     ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
     table_test owner_test owner_lane_test owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
-    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test \
-    promise_test share_stress promise_stress domain_share_test
+    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_id_test prefix_check_test \
+    prefix_sink_test tier_sink_test promise_test share_stress promise_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
@@ -277,7 +277,8 @@ mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d
 # --- sharing -------------------------------------------------------------------------------------------------------------------
 
 share=placement/sharing/share.c shared=placement/blocks/pools/shared.c prefix=placement/sharing/prefix.c
-promise=placement/sharing/promise.c sink=placement/sharing/tier_sink.c
+promise=placement/sharing/promise.c sink=placement/sharing/tier_sink.c index=placement/sharing/prefix_index.c
+ids=placement/sharing/prefix_id.c
 
 mutant a-reference-too-few $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + (done > 0);/'
 mutant a-reference-too-many $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + 1 + (done == 3);/'
@@ -301,11 +302,23 @@ mutant foreign-handle-is-lost $share domain_share_test 's/error = locus_table_ap
 mutant fork-counts-foreign-blocks-only-once $share domain_share_test 's/if \(!\(\*homes_left & home_bit\(owner\)\)\)/if (0)/'
 mutant victim-with-kept-blocks-below $prefix prefix_test 's/while \(prefix->entry\[block\]\.oldest != NONE\)/while (false)/'
 mutant way-down-of-another-victim $prefix prefix_test 's/bool again = victim == prefix->victim && /bool again = /'
-mutant gap-breaks-a-run $prefix prefix_test 's/< \(\(at - gap\) & prefix->mask\)\)/< ((at - gap - 1) \& prefix->mask))/'
-mutant id-is-published-twice $prefix prefix_test 's/ \|\| block_of\(prefix, ids\[i\]\) != NONE\)/)/'
-mutant salt-is-ignored $prefix prefix_test 's/parent \? 0 : salt/0/'
+mutant gap-breaks-a-run $index prefix_test 's/< way\(index, gap, at\)\)/< way(index, gap, at) - 1)/'
+mutant a-full-line-ends-a-look-up placement/sharing/prefix_index.h prefix_test 's/\*further = .*/*further = false;/'
+mutant half-an-id-is-compared placement/base/id.h prefix_test 's/ \| \(a\.word\[1\] \^ b\.word\[1\]\)//'
+mutant id-is-published-twice $prefix prefix_test 's/if \(there != NONE \|\| !own/if (!own/'
+mutant salt-is-ignored $ids prefix_id_test 's/locus_id_of\(salt\)/locus_id_of(0)/'
+mutant key-is-known $prefix prefix_id_test 's/error = key_draw\(&key\);/key = (struct locus_prefix_key){{0}};/'
+mutant key-is-half-used $ids prefix_id_test 's/START1 \^ key->word\[1\]/START1/; s/START3 \^ key->word\[1\]/START3/'
+mutant parent-within-a-word-loses-a-half $ids prefix_id_test 's/first >> 32 \| second << 32/second << 32/'
+mutant lanes-take-one-block $ids prefix_id_test 's/\(first \+ i < count \? first \+ i : count - 1\)/first/'
+mutant length-is-not-hashed $ids prefix_id_test 's/\(4 \* \(uint64_t\)count \+ sizeof parent\) << 56/0/'
+mutant tokens-are-not-compared $prefix prefix_check_test '/^static bool is_meant/,/^}/s/if \(prefix->tokens\)/if (false)/'
+mutant engine-is-not-asked $prefix prefix_check_test 's/return !prefix->check\.same \|\| /return true || /'
+mutant tokens-are-not-kept $prefix prefix_check_test '/^static void publish/,/^}/s/if \(prefix->tokens\)/if (false)/'
+mutant published-behind-another-ones-block $prefix prefix_check_test '/counters\.blocks_refused, 1\);/,+1s/break;/continue;/'
+mutant missing-tokens-are-read $prefix prefix_check_test 's/return prefix->tokens && !tokens && count;/return false;/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
-mutant published-id-stays-below $prefix prefix_sink_test 's/^        if \(prefix->sink\.drop\)/        if (false)/'
+mutant published-id-stays-below $prefix prefix_sink_test 's/^    if \(prefix->sink\.drop\)/    if (false)/'
 mutant computed-during-its-store-stays-below $prefix prefix_sink_test \
     's/if \(!error && prefix->sink\.drop && /if (false \&\& /'
 mutant block-is-free-while-a-store-reads-it $prefix prefix_sink_test \
@@ -325,7 +338,7 @@ mutant refused-start-goes-on $prefix prefix_sink_test '/sink\.start\(/,/return/s
 mutant start-takes-what-is-promised $promise prefix_sink_test \
     's/held_here\(promises->owner\) \|\| promise\(promises, count, 0\)\)/held_here(promises->owner))/'
 mutant a-raise-takes-what-is-promised $promise prefix_sink_test \
-    's/ = prefix_raise\(prefix, ids, count, table, has\)/ = locus_prefix_raise(prefix, ids, count, table)/'
+    's/ = prefix_raise\(prefix, ids, tokens, count, table, has\)/ = locus_prefix_raise(prefix, ids, tokens, count, table)/'
 mutant spare-is-found $sink tier_sink_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
 mutant spare-is-written-again $sink tier_sink_test 's/bool leaves = entry && entry->tier > to && /bool leaves = entry \&\& /'
 mutant spare-stays-below $sink tier_sink_test 's/bool leaves = .*/bool leaves = false;/'
