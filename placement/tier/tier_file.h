@@ -29,6 +29,11 @@
 // each operation. Take huge pages for it: a device takes a limited number of segments in a request (some hundred), and a base page
 // is one, unless its neighbour lies beside it in memory.
 //
+// The file is the user's alone: what is in it is believed, and others' requests are in it. It is a regular file of the effective
+// user, without rights for group and others, and with one name; a new one gets mode 0600. The last component of the path is no
+// link. Its folders may be links, and others may write to them (as to /tmp): such a one can take the file away, but not pass off
+// another. What is not so is refused and left as it is. A new file of an open that fails is removed.
+//
 // A ring per tier, a tier per node: open it on a thread of the node, so that ring and buffers are near, and give each node a file.
 // The file has one owner: a second open of it, from this process or another, is -EBUSY. A killed owner's ring may hold the file
 // for a moment longer than the process is there.
@@ -48,8 +53,8 @@ extern "C" {
 struct locus_tier_file_config {
     size_t size;                // sizeof this struct (version.h)
     const char *path;           // made if it is not there, or empty
-    uint64_t bytes;             // of a new file, which all are allocated at once. 0: the file must be there. For a file that is
-                         // there: 0, or as it was made
+    uint64_t bytes;             // of a new file, which all are allocated at once, or written, where the file system allocates none
+                         // (NFS, ZFS). 0: the file must be there. For a file that is there: 0, or as it was made
     uint32_t unit_bytes;        // a power of two from 4 KiB to 64 MiB; 0: 256 KiB, or the file's. An object has at most 448 units
     uint32_t depth;             // operations under way at a time, 1 .. LOCUS_TIER_DEPTH_MAX; 0: 16
     void *memory;               // NULL, or memory of which most objects are stored and loaded: registered, must outlive the tier
@@ -63,11 +68,15 @@ struct locus_tier_file_config {
 };
 
 // 0, or:
-// -EINVAL   a field is out of range; or the file was made with other bytes or unit_bytes; or is no tier's at all, and not empty
+// -EINVAL   a field is out of range; or the file was made with other bytes or unit_bytes; or is no tier's at all, and not empty;
+//           or is no regular file
+// -EISDIR, -ELOOP   a directory, a symbolic link
+// -EPERM    the file is another user's, or has rights for group or others, or a second name (a hard link)
 // -EPROTO   the file is of another version of the format. Version 1 had keys of 64 bits
 // -ENOENT   bytes is 0, and there is no such file, or it is empty, or its making was cut off; with bytes it is made, or made anew
 // -EBUSY    another tier has it open
 // -ENOSPC   the file system has no room for `bytes`
+// -EFBIG    RLIMIT_FSIZE, which would end the process with SIGXFSZ, or the file system allows no such size
 // -EIO, ... an error of the file system
 // -ENOMEM, -E2BIG (version.h)
 int locus_tier_file_open(struct locus_tier **out, const struct locus_tier_file_config *config);

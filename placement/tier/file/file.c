@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// file: opens and makes a tier's file, and closes it.
+// file: makes a tier's file, or reads its first block, and closes it. Which file it may be: name.c.
 //
 // A new file gets its first block, which is synced, and so is its name in the folder; then it gets its space, then its size, and
 // is synced again. So a file of at most one block is one whose making was cut off, and has no object: it is gone on with, or made
 // anew. It has our first block or, if that was lost, zeros. Any other content is somebody else's, and any other size than the
 // first block says is not ours to repair.
+//
+// Some file systems give no space beforehand (NFS before 4.2, many in user space). There zeros are written, and the size grows with
+// them; so the first block says that they are being written, until they are durable.
 #include "file.h"
 
 #include "placement/base/config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,10 +28,8 @@
 #define DEPTH_DEFAULT 16u
 #define STAGE_BYTES (256u << 10) // for objects at odd addresses: a few of these under way keep a device busy
 #define PACK_BYTES_DEFAULT (1u << 20)
-#define PACK_BYTES_MAX (64u << 20)
+#define ZEROS_BYTES (4u << 20) // of one write
 #define SPACE_BYTES (16 << 20) // of one call: tmpfs gives back what a call has so far if a signal comes, as a profiler's do
-
-#define SAY(config, ...) tier_say((config)->why, (config)->why_bytes, __VA_ARGS__)
 
 static int check(struct locus_tier *tier)
 {
@@ -73,7 +76,7 @@ static const char *config_fault(const struct locus_tier_file_config *config)
         return "depth is more than 64";
     if (config->zstd_level < 0 || config->zstd_level > 19)
         return "zstd_level is not from 0 to 19";
-    if (config->zstd_bytes_max > PACK_BYTES_MAX)
+    if (config->zstd_bytes_max > FILE_PACK_BYTES_MAX)
         return "zstd_bytes_max is more than 64 MiB";
     return config->memory && !config->memory_bytes ? "memory without memory_bytes" : NULL;
 }
@@ -89,21 +92,6 @@ static uint64_t units_of(uint64_t bytes, uint32_t unit_bytes)
 
 // --- the file ------------------------------------------------------------------------------------------------------------------
 
-static int opened(struct file *file, const struct locus_tier_file_config *config)
-{
-    int flags = O_RDWR | O_CLOEXEC | (config->bytes ? O_CREAT : 0);
-    file->fd = open(config->path, flags | O_DIRECT, 0600);
-    file->granted.direct = file->fd >= 0;
-    if (file->fd < 0 && errno == EINVAL) {
-        file->granted.direct_errno = errno;
-        file->fd = open(config->path, flags, 0600);
-    }
-    int error = file->fd < 0 ? -errno : flock(file->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno == EWOULDBLOCK ? -EBUSY : -errno;
-    if (error)
-        SAY(config, "%s: %s", config->path, error == -EBUSY ? "another tier has it open" : strerror(-error));
-    return error;
-}
-
 static int folder_sync(const char *path)
 {
     char *copy = strdup(path);
@@ -115,6 +103,29 @@ static int folder_sync(const char *path)
         close(folder);
     free(copy);
     return error;
+}
+
+// A write beyond the limit raises SIGXFSZ, which kills, unless the program has said otherwise: that is not ours to do.
+static int limit_check(uint64_t bytes, const struct locus_tier_file_config *config)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
+        return 0;
+    SAY(config, "%s: its %llu bytes are more than RLIMIT_FSIZE, %llu: raise that (ulimit -f), or make a smaller one", config->path,
+        (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+    return -EFBIG;
+}
+
+static int first_put(const struct file *file, struct file_first *first)
+{
+    first->checksum = file_block_checksum(first, &first->checksum);
+    ssize_t written = pwrite(file->fd, first, sizeof *first, 0);
+    return written == (ssize_t)sizeof *first ? 0 : written < 0 ? -errno : -EIO;
+}
+
+static uint64_t bytes_of(const struct file_first *first)
+{
+    return file_units_offset(first->units, first->unit_bytes) + first->units * first->unit_bytes;
 }
 
 static int first_write(const struct file *file, struct file_first *first, const struct locus_tier_file_config *config)
@@ -133,14 +144,8 @@ static int first_write(const struct file *file, struct file_first *first, const 
     if (getrandom(&first->id, sizeof first->id, 0) != sizeof first->id ||
         getrandom(first->secret, sizeof first->secret, 0) != sizeof first->secret)
         return -EIO;
-    first->checksum = file_block_checksum(first, &first->checksum);
-    ssize_t written = pwrite(file->fd, first, sizeof *first, 0);
-    return written == (ssize_t)sizeof *first ? 0 : written < 0 ? -errno : -EIO;
-}
-
-static uint64_t bytes_of(const struct file_first *first)
-{
-    return file_units_offset(first->units, first->unit_bytes) + first->units * first->unit_bytes;
+    int error = limit_check(bytes_of(first), config);
+    return error ? error : first_put(file, first);
 }
 
 static int space_take(int fd, off_t bytes)
@@ -155,13 +160,49 @@ static int space_take(int fd, off_t bytes)
     return 0;
 }
 
+// So a file system says that it has no such call, or a filter of system calls.
+static bool is_denied(int error)
+{
+    return error == -EOPNOTSUPP || error == -ENOSYS || error == -EINVAL || error == -EPERM || error == -EACCES;
+}
+
+static int zeros_write(int fd, uint64_t bytes)
+{
+    char *zeros = aligned_alloc(FILE_BLOCK, ZEROS_BYTES);
+    int error = zeros ? 0 : -ENOMEM;
+    if (zeros)
+        memset(zeros, 0, ZEROS_BYTES);
+    for (uint64_t done = FILE_BLOCK; done < bytes && !error;) {
+        ssize_t written = pwrite(fd, zeros, bytes - done < ZEROS_BYTES ? bytes - done : ZEROS_BYTES, (off_t)done);
+        if (written > 0)
+            done += (uint64_t)written;
+        else if (written == 0 || errno != EINTR)
+            error = written ? -errno : -EIO;
+    }
+    free(zeros);
+    return error;
+}
+
+static int making_set(const struct file *file, struct file_first *first, uint32_t making)
+{
+    first->making = making;
+    int error = first_put(file, first);
+    return error ? error : fdatasync(file->fd) ? -errno : 0;
+}
+
 // The space, and then the size.
-static int space_get(const struct file *file, const struct file_first *first, const struct locus_tier_file_config *config)
+static int space_get(const struct file *file, struct file_first *first, const struct locus_tier_file_config *config)
 {
     off_t bytes = (off_t)bytes_of(first);
     int error = space_take(file->fd, bytes);
+    if (is_denied(error)) {
+        error = making_set(file, first, 1);
+        error = error ? error : zeros_write(file->fd, (uint64_t)bytes);
+    }
     if (!error && (ftruncate(file->fd, bytes) || fsync(file->fd)))
         error = -errno;
+    if (!error && first->making)
+        error = making_set(file, first, 0);
     if (error)
         SAY(config, "%s: no %lld bytes for it: %s", config->path, (long long)bytes, strerror(-error));
     if (error && ftruncate(file->fd, 0))
@@ -189,8 +230,9 @@ static bool first_is_sound(const struct file_first *first)
 static bool is_unfinished(const struct file_first *first, uint64_t bytes)
 {
     static const struct file_first nothing;
-    return bytes <= FILE_BLOCK &&
-           ((first->magic == FILE_MAGIC && first->version <= FILE_VERSION) || memcmp(first, &nothing, sizeof nothing) == 0);
+    if (bytes > FILE_BLOCK)
+        return first->magic == FILE_MAGIC && first->version == FILE_VERSION && first_is_sound(first) && first->making;
+    return (first->magic == FILE_MAGIC && first->version <= FILE_VERSION) || memcmp(first, &nothing, sizeof nothing) == 0;
 }
 
 static int first_check(const struct file_first *first, uint64_t bytes, const struct locus_tier_file_config *config)
@@ -215,7 +257,7 @@ static int first_check(const struct file_first *first, uint64_t bytes, const str
             (unsigned long long)first->units, unit);
         return -EINVAL;
     }
-    return 0;
+    return limit_check(bytes_of(first), config);
 }
 
 // Reads the first block, or makes the file. `first` is a block that O_DIRECT can use.
@@ -224,10 +266,6 @@ static int shaped(struct file *file, struct file_first *first, const struct locu
     struct stat status;
     if (fstat(file->fd, &status))
         return -errno;
-    if (!S_ISREG(status.st_mode)) {
-        SAY(config, "%s is not a regular file", config->path);
-        return -EINVAL;
-    }
     uint64_t bytes = (uint64_t)status.st_size;
     memset(first, 0, sizeof *first);
     if (pread(file->fd, first, sizeof *first, 0) < 0)
@@ -237,6 +275,8 @@ static int shaped(struct file *file, struct file_first *first, const struct locu
         SAY(config, "%s %s, and bytes is 0", config->path, bytes ? "was cut off while it was made" : "is empty");
         return -ENOENT;
     }
+    if (unfinished && bytes > FILE_BLOCK && ftruncate(file->fd, bytes = FILE_BLOCK))
+        return -errno;
     int error = unfinished && config->bytes ? first_write(file, first, config) : first_check(first, bytes, config);
     file->granted.made = unfinished;
     if (!error && unfinished)
@@ -290,7 +330,7 @@ static void ring_get(struct file *file, const struct locus_tier_file_config *con
 static int file_get(struct file *file, const struct locus_tier_file_config *config)
 {
     struct file_first *first = aligned_alloc(FILE_BLOCK, FILE_BLOCK);
-    int error = first ? opened(file, config) : -ENOMEM;
+    int error = first ? file_name_open(file, config) : -ENOMEM;
     if (!error)
         error = shaped(file, first, config);
     if (!error) {
@@ -338,6 +378,7 @@ int locus_tier_file_open(struct locus_tier **out, const struct locus_tier_file_c
     if (error) {
         if (config.why && config.why_bytes && !*config.why)
             SAY(&config, "%s: %s", config.path, strerror(-error));
+        file_name_undo(file, config.path);
         file_close(&file->tier);
         return error;
     }

@@ -23,6 +23,7 @@
 #define FILE_MAGIC UINT64_C(0x31454c4946434f4c)   // "LOCFILE1", read on a little-endian host
 #define HEADER_MAGIC UINT64_C(0x31544a424f434f4c) // "LOCOBJT1"
 #define FILE_RUNS_MAX 448u
+#define FILE_PACK_BYTES_MAX (64u << 20) // of an object that zstd is tried on
 #define FILE_PARTS_MAX 4u // transfers of an operation under way at a time; more did not help an operation, and each needs a place
 
 struct file_first {
@@ -32,7 +33,8 @@ struct file_first {
     uint64_t units;
     uint64_t secret[2];         // random, and of no meaning here: locus_tier_file_secret()
     uint32_t unit_bytes;
-    char rest[FILE_BLOCK - 52];
+    uint32_t making;            // 1: zeros are being written behind this block, to get space for it: no object is there yet
+    char rest[FILE_BLOCK - 56];
 };
 
 struct file_header {
@@ -90,6 +92,7 @@ struct file {
     struct locus_tier tier;
     struct io io;
     int fd;
+    bool fresh;                 // the file: this open has made it
     uint64_t id, secret[2], units_offset;
     uint64_t sequence;          // the last one used
     uint64_t erases;            // headers of replaced objects that zeros were written over,
@@ -131,6 +134,14 @@ static inline uint64_t file_unit_offset(const struct file *file, uint32_t unit)
 
 // Of a block whose field at `checksum` counts as 0.
 uint32_t file_block_checksum(const void *block, const uint32_t *checksum);
+
+#define SAY(config, ...) tier_say((config)->why, (config)->why_bytes, __VA_ARGS__)
+
+// name.c: opens what the config's path names, or makes it, and locks it. 0 or -errno, with a sentence or without.
+int file_name_open(struct file *file, const struct locus_tier_file_config *config);
+
+// The open has failed: a file that it has made does not stay.
+void file_name_undo(const struct file *file, const char *path);
 
 // scan.c: finds the objects. 0 or -errno, with a sentence.
 int file_scan(struct file *file, char *why, size_t why_bytes);

@@ -82,7 +82,7 @@ static bool is_header(const struct file *file, const struct file_header *header,
     }
     return header->held <= header->bytes && header->held > 0 &&
            (header->held + file->tier.unit_bytes - 1) / file->tier.unit_bytes == units &&
-           (header->packed || header->held == header->bytes);
+           (header->packed ? header->bytes <= FILE_PACK_BYTES_MAX : header->held == header->bytes);
 }
 
 static bool is_nothing(const void *block)

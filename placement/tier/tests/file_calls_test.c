@@ -5,8 +5,10 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <sys/file.h>
 
 struct fault fault;
+const char *fault_path;
 
 struct ring_fault ring_fault;
 char order[64];
@@ -39,25 +41,23 @@ static void *next(const char *name)
     return function;
 }
 
-// In place of the C library's and liburing's.
-int open(const char *path, int flags, ...)
-{
-    static int (*real)(const char *, int, ...);
-    va_list list;
-    va_start(list, flags);
-    unsigned mode = flags & O_CREAT ? va_arg(list, unsigned) : 0;
-    va_end(list);
-    real = real ? real : (int (*)(const char *, int, ...))next("open");
-    if (!(flags & O_DIRECT) || !fails(FAULT_OPEN_DIRECT))
-        return real(path, flags, mode);
-    errno = -fault.error;
-    return -1;
-}
-
 static int failed_call(void)
 {
     errno = -fault.error;
     return -1;
+}
+
+// In place of the C library's and liburing's.
+int fcntl(int fd, int command, ...)
+{
+    static int (*real)(int, int, ...);
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    real = real ? real : (int (*)(int, int, ...))next("fcntl");
+    bool direct = command == F_SETFL && (uintptr_t)argument & O_DIRECT;
+    return direct && fails(FAULT_DIRECT) ? failed_call() : real(fd, command, argument);
 }
 
 // O_DIRECT does not take an odd number of bytes, but may come back with one.
@@ -71,6 +71,20 @@ int fallocate(int fd, int mode, off_t offset, off_t bytes)
     int (*real)(int, int, off_t, off_t) = (int (*)(int, int, off_t, off_t))next("fallocate");
     order_add('a');
     return fails(FAULT_FALLOCATE) ? failed_call() : real(fd, mode, offset, bytes);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    int (*real)(int, mode_t) = (int (*)(int, mode_t))next("fchmod");
+    return real(fd, fails(FAULT_MODE) ? (mode_t)fault.error : mode);
+}
+
+int flock(int fd, int operation)
+{
+    int (*real)(int, int) = (int (*)(int, int))next("flock");
+    if (fails(FAULT_LOCK))
+        unlink(fault_path);
+    return real(fd, operation);
 }
 
 int fdatasync(int fd)

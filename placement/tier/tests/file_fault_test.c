@@ -113,7 +113,7 @@ Test(file_fault, what_is_not_granted_is_said_and_the_tier_works)
     config.memory_bytes = 9000;
     for (int i = 0; i < 4; i++) {
         if (i == 0)
-            fault_at(FAULT_OPEN_DIRECT, 1, 1, -EINVAL);
+            fault_at(FAULT_DIRECT, 1, 1, -EINVAL);
         else if (i == 1)
             fault_at(FAULT_RING_INIT, 1, 2, -ENOMEM);
         else

@@ -9,7 +9,9 @@
 
 enum fault_call {
     FAULT_NONE,
-    FAULT_OPEN_DIRECT,
+    FAULT_DIRECT,
+    FAULT_MODE, // fchmod() gives this one instead
+    FAULT_LOCK, // before flock() the file at fault_path is gone
     FAULT_FALLOCATE,
     FAULT_WRITE,
     FAULT_READ,
@@ -25,6 +27,8 @@ extern struct fault {
     enum fault_call call;
     int nth, last, error, seen;
 } fault;
+
+extern const char *fault_path;
 
 static inline void fault_at(enum fault_call call, int nth, int last, int error)
 {

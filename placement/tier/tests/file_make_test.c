@@ -64,6 +64,141 @@ Test(file_make, an_allocation_that_a_signal_interrupts_is_gone_on_with)
     place_end(&place);
 }
 
+// ZFS, NFS and many file systems in user space; a filter of system calls.
+Test(file_make, where_nothing_is_allocated_beforehand_the_blocks_are_written)
+{
+    static const int errors[] = {EOPNOTSUPP, ENOSYS, EINVAL, EPERM};
+    for (int i = 0; i < 8; i++) {
+        struct place place = place_new();
+        struct locus_tier_file_config config = config_of(&place, 1500, UNIT_OF_FILE); // of several writes
+        struct stat status;
+        struct file_first first;
+        fault_at(FAULT_FALLOCATE, 1 + i / 4, 1000, -errors[i % 4]); // the second: an odd one, which gives a piece
+        struct locus_tier *tier = file_open(&config);
+        no_fault();
+        cr_assert(granted_of(tier).made);
+        cr_assert_eq(stat(place.path, &status), 0);
+        cr_assert_eq((uint64_t)status.st_size, config.bytes);
+        cr_assert_geq((uint64_t)status.st_blocks * 512, config.bytes);
+        must_store(tier, 1, "a", 1);
+        locus_tier_close(tier);
+        block_read(&place, 0, &first);
+        cr_assert_eq(first.making, 0);
+        tier = file_open(&config);
+        cr_assert(!granted_of(tier).made);
+        cr_assert_eq(locus_tier_find(tier, locus_id_of(1), NULL), 0);
+        locus_tier_close(tier);
+        place_end(&place);
+    }
+}
+
+// Writes: first block, the same with `making`, zeros, and without it again; syncs of data: after the first, second and last.
+static int without_fallocate(void *context)
+{
+    static const struct {
+        enum fault_call call;
+        int nth;
+    } steps[] = {{FAULT_WRITE, 2}, {FAULT_WRITE, 3}, {FAULT_WRITE, 4}, {FAULT_SYNC, 2}, {FAULT_SYNC, 3}, {FAULT_SYNC_ALL, 2}};
+    (void)context;
+    if (!forbid(SYS_fallocate, ANY_THIRD, EOPNOTSUPP))
+        return CANNOT;
+    for (size_t i = 0; i < 2 * sizeof steps / sizeof *steps; i++) {
+        struct place place = place_new();
+        struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
+        struct locus_tier *tier;
+        struct stat status;
+        int fd = i % 2 ? open(place.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+        close(fd);
+        fault_at(steps[i / 2].call, steps[i / 2].nth, steps[i / 2].nth, -ENOSPC);
+        if (locus_tier_file_open(&tier, &config) != -ENOSPC)
+            return 3;
+        no_fault();
+        if (i % 2 ? stat(place.path, &status) || status.st_size : stat(place.path, &status) == 0)
+            return 4;
+        if (locus_tier_file_open(&tier, &config))
+            return 5;
+        locus_tier_close(tier);
+        place_end(&place);
+    }
+    return 0;
+}
+
+Test(file_make, blocks_that_cannot_be_written_leave_no_file)
+{
+    int status = in_child(without_fallocate, NULL);
+    if (status == CANNOT)
+        cr_skip_test("seccomp filters are not available here");
+    cr_assert_eq(status, 0, "the child ended with %d", status);
+}
+
+// With the size that it has by then, which is not the size that its first block says.
+Test(file_make, a_file_whose_zeros_were_cut_off_is_gone_on_with_or_made_anew)
+{
+    for (int i = 0; i < 4; i++) {
+        struct place place = place_new();
+        struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
+        struct file_first first;
+        locus_tier_close(file_open(&config));
+        block_read(&place, 0, &first);
+        first.making = 1;
+        first.checksum = file_block_checksum(&first, &first.checksum);
+        block_write(&place, 0, &first);
+        cr_assert_eq(truncate(place.path, (off_t)(i & 1 ? 20 * FILE_BLOCK : config.bytes)), 0);
+        config = config_of(&place, i & 2 ? 32 : 0, i & 2 ? UNIT_OF_FILE : 0);
+        struct locus_tier *tier = file_open(&config);
+        cr_assert(granted_of(tier).made);
+        cr_assert_eq(stats_of(tier).units, i & 2 ? 32 : 64);
+        must_store(tier, 1, "a", 1);
+        locus_tier_close(tier);
+        block_read(&place, 0, &first);
+        cr_assert_eq(first.making, 0);
+        tier = file_open(&config);
+        cr_assert_eq(locus_tier_find(tier, locus_id_of(1), NULL), 0, "it is not made again");
+        locus_tier_close(tier);
+        place_end(&place);
+    }
+}
+
+// A write beyond the limit would end the child with SIGXFSZ.
+static int limited(void *context)
+{
+    const struct place *place = context;
+    struct locus_tier_file_config config = config_of(place, 64, UNIT_OF_FILE);
+    struct rlimit limit = {config.bytes - 1, config.bytes};
+    struct locus_tier *tier;
+    char why[300] = "";
+    config.why = why;
+    config.why_bytes = sizeof why;
+    bool there = access(place->path, F_OK) == 0;
+    for (int i = 0; i < 3; i++) {
+        limit.rlim_cur = i == 0 ? config.bytes - 1 : i == 1 ? FILE_BLOCK - 1 : 0;
+        if (setrlimit(RLIMIT_FSIZE, &limit))
+            return CANNOT;
+        if (locus_tier_file_open(&tier, &config) != -EFBIG || !strstr(why, "RLIMIT_FSIZE") || !strstr(why, "ulimit -f"))
+            return 3;
+        if (there != (access(place->path, F_OK) == 0))
+            return 4;
+    }
+    limit.rlim_cur = config.bytes;
+    if (setrlimit(RLIMIT_FSIZE, &limit) || locus_tier_file_open(&tier, &config))
+        return 5;
+    for (uint64_t key = 0; key < 64 && !there; key++)
+        if (store(tier, key, "a", 1))
+            return 6;
+    locus_tier_close(tier);
+    return 0;
+}
+
+Test(file_make, a_file_larger_than_the_process_may_write_is_refused_and_no_signal_comes)
+{
+    struct place place = place_new();
+    for (int there = 0; there < 2; there++) {
+        int status = in_child(limited, &place);
+        cr_assert_eq(status, 0, "the child ended with %d", status);
+    }
+    place_end(&place);
+}
+
 Test(file_make, a_file_has_as_many_units_as_fit_into_its_bytes_and_is_not_larger)
 {
     static const uint32_t unit_bytes[] = {UNIT_OF_FILE, 16384};

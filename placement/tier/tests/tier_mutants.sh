@@ -9,12 +9,13 @@
 source_of() { echo "placement/tier/tests/$1.c"; }
 
 mutants_begin topo/*.c placement/{base,memory,tier,tier/file,tier/sink}/*.c placement/tier/tests/file_calls_test.c
-controls file_test file_fault_test file_chain_test file_ring_test file_make_test file_torn_test memory_test quant_test sink_test
+controls file_test file_fault_test file_chain_test file_ring_test file_name_test file_make_test file_torn_test
+controls memory_test quant_test sink_test
 
 crc=placement/tier/crc.c objects=placement/tier/objects.c tier=placement/tier/tier.c memory=placement/tier/memory.c
 int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c sink=placement/tier/sink
 operations=placement/tier/file/operations.c io=placement/tier/file/io.c scan=placement/tier/file/scan.c
-file=placement/tier/file/file.c
+file=placement/tier/file/file.c name=placement/tier/file/name.c
 
 # within FUNCTION EXPRESSION: in that function alone
 within() { echo "/^[A-Za-z].*[ *]$1\\(/,/^}/{$2}"; }
@@ -117,16 +118,33 @@ mutant the-space-is-not-taken $file file_make_test 's/if \(fallocate\(.*\) == 0\
 mutant a-signal-ends-the-allocation $file file_make_test 's/else if \(errno != EINTR\)/else/'
 mutant larger-than-its-bytes $file file_make_test 's/units \* unit_bytes > bytes\)/units * unit_bytes > 2 * bytes)/'
 mutant a-later-version-is-made-anew $file file_make_test 's/ && first->version <= FILE_VERSION//'
-mutant large-zeros-are-made-anew $file file_make_test 's/return bytes <= FILE_BLOCK &&/return bytes <= 4 * FILE_BLOCK \&\&/'
+mutant large-zeros-are-made-anew $file file_make_test 's/if \(bytes > FILE_BLOCK\)$/if (bytes > 4 * FILE_BLOCK)/'
 mutant what-was-cut-off-is-refused $file file_make_test \
     's/bool unfinished = is_unfinished\(first, bytes\);/bool unfinished = bytes == 0;/'
-mutant devices-are-files $file file_make_test 's/!S_ISREG\(status\.st_mode\)/0/'
+mutant devices-are-files $name file_name_test 's/!S_ISREG\(status->st_mode\)/0/'
+mutant links-are-followed $name file_name_test 's/S_ISLNK\(status->st_mode\)/0/; s/ \| O_NOFOLLOW//; s/lstat\(/stat(/'
+mutant others-have-rights $name file_name_test 's/else if \(mode & 077\)/else if (0)/'
+mutant a-group-has-rights $name file_name_test 's/else if \(mode & 077\)/else if (mode \& 07)/'
+mutant others-own-files $name file_name_test 's/else if \(user != own\)/else if (0)/'
+mutant files-have-more-names $name file_name_test 's/status->st_nlink > 1/0/'
+mutant what-was-made-is-not-looked-at $name file_name_test 's/fault_of\(&status, config, make\)/0/'
+mutant the-umask-decides $name file_name_test 's/^        fchmod\(.*/        ;/'
+mutant the-file-does-not-wait $name file_name_test "$(within flags_set 's/O_DIRECT\)/O_DIRECT | O_NONBLOCK)/')"
+mutant a-name-that-leads-elsewhere $name file_name_test 's/!error && !leads_to\(config->path, file->fd\)/0/'
+mutant a-failed-open-leaves-a-file $name file_name_test 's/^        unlink\(path\);/        ;/'
+mutant a-failed-open-removes-any-file $name file_name_test 's/file->fresh && leads_to/leads_to/'
+mutant no-space-without-fallocate $file file_make_test 's/if \(is_denied\(error\)\) \{/if (0) {/'
+mutant zeros-are-not-written $file file_make_test 's/error = error \? error : zeros_write\(.*/;/'
+mutant the-making-does-not-end $file file_make_test 's/!error && first->making\)/0)/'
+mutant a-cut-off-making-is-damaged $file file_make_test 's/first_is_sound\(first\) && first->making;/0;/'
+mutant no-look-at-the-limit $file file_make_test 's/bytes <= limit\.rlim_cur\)/1)/'
+mutant no-look-at-the-limit-of-a-file $file file_make_test 's/return limit_check\(bytes_of\(first\), config\);/return 0;/'
 mutant the-first-block-s-version $file file_fault_test 's/first->version != FILE_VERSION/0/'
 mutant the-first-block-s-checksum $file file_fault_test 's/first->checksum == file_block_checksum\(first, &first->checksum\) && //'
 mutant the-file-s-size $file file_fault_test 's/\(bytes > FILE_BLOCK && bytes != bytes_of\(first\)\)/0/'
 mutant the-file-s-shape $file file_fault_test 's/units_of\(config->bytes, unit\) != first->units/0/'
-mutant two-owners $file file_fault_test 's/flock\(file->fd, LOCK_EX \| LOCK_NB\) == 0/1/'
-mutant o-direct-or-nothing $file file_fault_test 's/file->fd < 0 && errno == EINVAL/0/'
+mutant two-owners $name file_fault_test 's/if \(flock\(file->fd, LOCK_EX \| LOCK_NB\)\)/if (0)/'
+mutant o-direct-or-nothing $name file_fault_test 's/return file->granted\.direct \|\| .*/return file->granted.direct ? 0 : -errno;/'
 mutant no-word-for-a-later-config $file file_make_test 's/if \(error == -E2BIG\)/if (0)/'
 
 # --- objects, and what all tiers answer ------------------------------------------------------------------------------------------
