@@ -29,6 +29,7 @@ static struct locus_domain *two_homes(enum locus_exhausted exhausted)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
+        .policy = LOCUS_POLICY_FIRST_TOUCH,
         .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = PAGE,

@@ -109,6 +109,7 @@ int main(int argc, char **argv)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
+        .policy = LOCUS_POLICY_FIRST_TOUCH,
         .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = 64,

@@ -172,6 +172,7 @@ static void domain_open(uint64_t *random)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = homes_count,
+        .policy = LOCUS_POLICY_FIRST_TOUCH,
         .lanes = WORKERS,
         .blocks = BLOCKS,
         .block_bytes = 64,

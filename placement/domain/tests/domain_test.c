@@ -10,7 +10,8 @@ TestSuite(domain, .timeout = 10);
 
 Test(domain, without_a_list_every_node_with_memory_is_a_home)
 {
-    struct locus_domain_config config = {.size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = 64};
+    struct locus_domain_config config = {
+        .size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = 64, .policy = LOCUS_POLICY_FIRST_TOUCH};
     struct locus_domain *domain = opened(&config);
     uint32_t homes = 0, home;
     for (int node = 0; node < 1024; node++) {
@@ -135,7 +136,8 @@ Test(domain, of_equally_near_homes_the_next_one_is_asked_first)
 
 Test(domain, nearer_homes_are_asked_first)
 {
-    struct locus_domain_config config = {.size = sizeof config, .lanes = 1, .blocks = 1, .block_bytes = 64};
+    struct locus_domain_config config = {
+        .size = sizeof config, .lanes = 1, .blocks = 1, .block_bytes = 64, .policy = LOCUS_POLICY_FIRST_TOUCH};
     struct locus_topo *topo;
     cr_assert_eq(locus_topo_open(&topo, NULL, NULL, 0), 0);
     struct locus_domain *domain = opened(&config);

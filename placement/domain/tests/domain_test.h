@@ -37,6 +37,7 @@ static inline struct locus_domain_config usual(enum locus_exhausted exhausted)
         .lanes = 2,
         .blocks = BLOCKS,
         .block_bytes = 64,
+        .policy = LOCUS_POLICY_FIRST_TOUCH,
         .exhausted = exhausted,
     };
 }

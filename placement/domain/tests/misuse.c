@@ -174,15 +174,21 @@ static int set_up_sharing(void)
 // One pool with an owner, one domain of two homes; this thread holds all roles.
 static int set_up(void)
 {
-    struct locus_pool_config memory = {.size = sizeof memory, .blocks = 8, .block_bytes = 64, .shared = true};
+    struct locus_pool_config memory = {
+        .size = sizeof memory, .blocks = 8, .block_bytes = 64, .node = LOCUS_NODE_ANY, .shared = true};
     if (locus_pool_open(&pool, &memory))
         return 0;
     struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = 1};
     int nodes[2] = {0, 0};
     while (!locus_node_allowed(nodes[0]))
         nodes[1] = ++nodes[0];
-    struct locus_domain_config homes = {
-        .size = sizeof homes, .nodes = nodes, .nodes_count = 2, .lanes = 1, .blocks = 8, .block_bytes = 64};
+    struct locus_domain_config homes = {.size = sizeof homes,
+                                        .nodes = nodes,
+                                        .nodes_count = 2,
+                                        .lanes = 1,
+                                        .blocks = 8,
+                                        .block_bytes = 64,
+                                        .policy = LOCUS_POLICY_FIRST_TOUCH};
     table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, 4));
     return table && locus_table_init(table, 2, 4, 16) == 0 && locus_owner_open(&owner, &role) == 0 &&
            locus_owner_adopt(owner) == 0 && locus_owner_grow(owner, table, 1) == 0 && locus_domain_open(&domain, &homes) == 0 &&

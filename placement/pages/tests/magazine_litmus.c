@@ -28,7 +28,7 @@ static void *owner_main(void *argument)
 int main(int argc, char **argv)
 {
     unsigned runs = litmus_runs(argc, argv);
-    struct locus_pages_config config = {.size = sizeof config, .pages = 1, .page = LOCUS_PAGE_4K};
+    struct locus_pages_config config = {.size = sizeof config, .pages = 1, .page = LOCUS_PAGE_4K, .node = LOCUS_NODE_ANY};
     struct owner owner;
     locus_range range;
     litmus_expect(locus_pages_open(&pages, &config) == 0, "an arena of one page");

@@ -59,7 +59,7 @@ static void commit(void)
 int main(int argc, char **argv)
 {
     unsigned runs = litmus_runs(argc, argv);
-    struct locus_pages_config config = {.size = sizeof config, .pages = RANGES, .page = LOCUS_PAGE_4K};
+    struct locus_pages_config config = {.size = sizeof config, .pages = RANGES, .page = LOCUS_PAGE_4K, .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pages_open(&pages, &config) == 0, "an arena");
     for (run = 0; run < runs; run++) {
         atomic_store_explicit(&arrived, 0, memory_order_relaxed);

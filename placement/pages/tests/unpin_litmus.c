@@ -56,7 +56,8 @@ static void free_and_reuse(locus_range range)
 int main(int argc, char **argv)
 {
     unsigned runs = litmus_runs(argc, argv);
-    struct locus_pages_config config = {.size = sizeof config, .pages = 1, .page = LOCUS_PAGE_4K, .leave = leave};
+    struct locus_pages_config config = {
+        .size = sizeof config, .pages = 1, .page = LOCUS_PAGE_4K, .node = LOCUS_NODE_ANY, .leave = leave};
     litmus_expect(locus_pages_open(&pages, &config) == 0, "an arena of one page");
     for (unsigned run = 0; run < runs; run++) {
         struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 1};

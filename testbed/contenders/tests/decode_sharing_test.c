@@ -70,6 +70,7 @@ static void pool_open(struct world *world)
                                        .blocks = BLOCKS,
                                        .block_bytes = world->cache.block_bytes,
                                        .backing = LOCUS_BACKING_HEAP,
+                                       .node = LOCUS_NODE_ANY,
                                        .shared = true};
     locus_block all[BLOCKS];
     cr_assert_eq(locus_pool_open(&world->pool, &config), 0);

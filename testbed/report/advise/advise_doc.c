@@ -514,7 +514,7 @@ static void put_one_node(const struct page *page)
         "are: `locus advise --shape MODEL` says it in tokens per second. One pool with one owner is");
     snprintf(code, sizeof code,
              "struct locus_pool_config config = {\n    .size = sizeof config, .blocks = %" PRIu32 ", .block_bytes = %" PRIu64
-             ",\n    .page = LOCUS_PAGE_THP, .populate = true,\n};\nlocus_pool_open(&pool, &config);\n",
+             ",\n    .page = LOCUS_PAGE_THP, .node = LOCUS_NODE_ANY, .populate = true,\n};\nlocus_pool_open(&pool, &config);\n",
              advise->pool_blocks, advise->block_bytes);
     tb_doc_code(page->doc, "code", code);
     part(page);
