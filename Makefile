@@ -73,7 +73,7 @@ endif
 ENGINE      ?= build/engine$(if $(filter aarch64-%,$(notdir $(lastword $(CC)))),-arm64)
 engine_here := $(wildcard $(ENGINE)/include/ggml-backend-impl.h)
 engine_only := testbed/engine/llama/% \
-    $(if $(engine_here),,$(addprefix placement/ggml/,buffer.c device.c engine.c group.c preload.c stream.c))
+    $(if $(engine_here),,$(addprefix placement/ggml/,buffer.c device.c engine.c group.c layout.c preload.c stream.c))
 
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
@@ -240,9 +240,9 @@ define plugin
 $(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \
     -o $@ $(filter %.o,$^) $(placement_libs) -ldl
 endef
-$(B)/libggml-locus.so: $(call ggml_parts,bell buffer device engine group place stream) $(B)/libggml-locus.map
+$(B)/libggml-locus.so: $(call ggml_parts,bell buffer device engine group layout place stream) $(B)/libggml-locus.map
 	$(plugin)
-$(B)/liblocus-kv.so: $(call ggml_parts,buffer engine place preload) $(B)/liblocus-kv.map
+$(B)/liblocus-kv.so: $(call ggml_parts,buffer engine layout place preload) $(B)/liblocus-kv.map
 	$(plugin)
 
 # The engine's calls for buffers come to this program first (engine/llama/regions.h). It finds the engine beside its own folder.

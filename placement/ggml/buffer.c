@@ -41,7 +41,8 @@ static struct buffer *of(ggml_backend_buffer_t handle)
 
 bool lg_tensor_is_kv(const struct ggml_tensor *tensor)
 {
-    return strncmp(tensor->name, "cache_k_", 8) == 0 || strncmp(tensor->name, "cache_v_", 8) == 0;
+    bool named = strncmp(tensor->name, "cache_k_", 8) == 0 || strncmp(tensor->name, "cache_v_", 8) == 0;
+    return named && tensor->op == GGML_OP_NONE && !tensor->view_src;
 }
 
 // --- room ----------------------------------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_
     struct buffer *buffer = calloc(1, sizeof(*buffer));
     if (!buffer)
         return NULL;
-    buffer->memory = type->context;
+    buffer->memory = lg_type_memory(type);
     pthread_mutex_lock(&lock);
     int err = ask_for_room(buffer->memory, bytes);
     if (!err)
@@ -245,8 +246,7 @@ static void get_rows(ggml_backend_buffer_t handle, const struct ggml_tensor *ten
 static bool copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *from, struct ggml_tensor *to)
 {
     (void)handle;
-    const struct ggml_backend_buffer_type *type = from->buffer->buft;
-    if (!lg_buffer_is_ours(from->buffer) && !(type->iface.is_host && type->iface.is_host(from->buffer->buft)))
+    if (!lg_buffer_is_ours(from->buffer) && !lg_engine.is_host(from->buffer->buft))
         return false;
     memcpy(to->data, from->data, lg_engine.nbytes(from));
     return true;
@@ -284,10 +284,14 @@ bool lg_buffer_is_ours(ggml_backend_buffer_t buffer)
     return buffer->iface.free_buffer == free_buffer;
 }
 
+bool lg_buffer_has_kv(ggml_backend_buffer_t buffer)
+{
+    return lg_buffer_is_ours(buffer) && of(buffer)->kv;
+}
+
 static const char *get_name(ggml_backend_buffer_type_t type)
 {
-    const struct lg_memory *memory = type->context;
-    return memory->name;
+    return lg_type_memory(type)->name;
 }
 
 static bool is_host(ggml_backend_buffer_type_t type)
@@ -302,13 +306,13 @@ static size_t get_alignment(ggml_backend_buffer_type_t type)
     return ALIGNMENT;
 }
 
-const struct ggml_backend_buffer_type_i lg_memory_calls = {
+const struct lg_type_calls lg_memory_calls = {
     .get_name = get_name,
     .alloc_buffer = alloc_buffer,
     .get_alignment = get_alignment,
 };
 
-const struct ggml_backend_buffer_type_i lg_host_memory_calls = {
+const struct lg_type_calls lg_host_memory_calls = {
     .get_name = get_name,
     .alloc_buffer = alloc_buffer,
     .get_alignment = get_alignment,

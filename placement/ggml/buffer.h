@@ -18,17 +18,20 @@
 #ifndef LG_BUFFER_H
 #define LG_BUFFER_H
 
-#include "engine.h"
+#include "layout.h"
 #include "place.h"
 
-// The calls of a buffer type whose context is a struct lg_memory (place.h). lg_host_memory_calls also tells the engine that it may
-// read and write by address.
-extern const struct ggml_backend_buffer_type_i lg_memory_calls, lg_host_memory_calls;
+// The calls of a buffer type with a struct lg_memory (place.h). lg_host_memory_calls also tells the engine that it may read and
+// write by address.
+extern const struct lg_type_calls lg_memory_calls, lg_host_memory_calls;
 
 // Is it one of ours?
 bool lg_buffer_is_ours(ggml_backend_buffer_t buffer);
 
-// A tensor of the KV cache, by its name?
+// Is it one of ours, with a KV cache in it?
+bool lg_buffer_has_kv(ggml_backend_buffer_t buffer);
+
+// A tensor of the KV cache, by its name? ggml names views and converted copies after it, which are none.
 bool lg_tensor_is_kv(const struct ggml_tensor *tensor);
 
 struct locus_ggml_buffer;

@@ -64,7 +64,7 @@ static ggml_backend_t device_open(ggml_backend_dev_t device, const char *params)
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device)
 {
-    return &lg_device_of(device)->buffers;
+    return lg_type_handle(&lg_device_of(device)->buffers);
 }
 
 // What the CPU backend computes. Without one nothing is computed.
@@ -72,6 +72,7 @@ static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tens
 {
     (void)device;
     ggml_backend_dev_t cpu = lg_engine.dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    lg_group_look(tensor);
     return cpu && cpu->iface.supports_op(cpu, tensor);
 }
 
@@ -147,8 +148,7 @@ static void *get_proc_address(ggml_backend_reg_t registry, const char *name)
     return NULL;
 }
 
-static struct ggml_backend_reg registry = {
-    .api_version = GGML_BACKEND_API_VERSION,
+static struct ggml_backend_reg registry = { // its number is the engine's
     .iface = {.get_name = registry_name,
               .get_device_count = device_count,
               .get_device = get_device,
@@ -177,15 +177,14 @@ static void set_up(unsigned index)
     snprintf(device->memory.name, sizeof(device->memory.name), "LOCUS%u", index);
     device->name = device->memory.name;
     describe(device);
-    device->buffers =
-        (struct ggml_backend_buffer_type){.iface = lg_memory_calls, .device = &device->base, .context = &device->memory};
+    lg_type_set(&device->buffers, registry.api_version, &lg_memory_calls, &device->memory, &device->base);
     device->base = (struct ggml_backend_device){.iface = device_calls, .reg = &registry, .context = device};
 }
 
 ggml_backend_reg_t ggml_backend_init(void);
 __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void)
 {
-    char why[256];
+    char why[384];
     const char *missing;
     if (lg_settings.places_count)
         return &registry; // loaded twice
@@ -193,7 +192,7 @@ __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void
         lg_log(GGML_LOG_LEVEL_ERROR, "no ggml library in this process has %s; this file is a backend for ggml\n", missing);
         return NULL;
     }
-    if (lg_settings_read(&lg_settings, why, sizeof(why)) != 0) {
+    if (lg_layout_find(&registry.api_version, why, sizeof(why)) != 0 || lg_settings_read(&lg_settings, why, sizeof(why)) != 0) {
         lg_log(GGML_LOG_LEVEL_ERROR, "%s\n", why);
         lg_settings.places_count = 0;
         return NULL;

@@ -8,7 +8,7 @@
 
 struct lg_device {
     struct ggml_backend_device base;
-    struct ggml_backend_buffer_type buffers;
+    struct lg_type buffers;
     struct lg_memory memory;
     const struct lg_place *place;
     const char *name;

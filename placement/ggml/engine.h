@@ -17,12 +17,21 @@ struct lg_engine {
                                          size_t bytes);
     ggml_backend_dev_t (*dev_by_type)(enum ggml_backend_dev_type type);
     size_t (*nbytes)(const struct ggml_tensor *tensor);
+    size_t (*reg_count)(void);
+    ggml_backend_reg_t (*reg_get)(size_t index);
+    bool (*is_host)(ggml_backend_buffer_type_t type); // of any backend's type, in whichever form (layout.h)
+    int (*graph_nodes)(struct ggml_cgraph *graph);
+    struct ggml_tensor *(*graph_node)(struct ggml_cgraph *graph, int index);
+    const char *(*op_name)(enum ggml_op op); // an operation's number changes between versions of ggml, its name does not
     void (*log)(enum ggml_log_level level, const char *format, ...);
 };
 extern struct lg_engine lg_engine;
 
 // 0; -ENOENT: no library here has *missing.
 int lg_engine_find(const char **missing);
+
+// A function that only some versions have; NULL: no library here has it.
+void *lg_engine_symbol(const char *symbol);
 
 // One line to the engine's log, and to stderr if there is none.
 #define lg_log(level, ...) (lg_engine.log ? lg_engine.log((level), "locus: " __VA_ARGS__) : lg_log_stderr("locus: " __VA_ARGS__))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bell.h"
+#include "buffer.h"
 #include "clock.h"
 #include "locus-ggml.h"
 
@@ -87,6 +88,63 @@ enum ggml_status lg_group_wait(struct lg_group *group)
     }
     count_sum(&sums.waits_ns, clock_now_ns() - before_ns);
     return worst;
+}
+
+// --- a KV cache elsewhere ------------------------------------------------------------------------------------------------------
+
+// A flag, relaxed: it is set while a context is opened, and read when the same context computes.
+static bool host_caches;
+
+static bool is_operation(const struct ggml_tensor *tensor, const char *name)
+{
+    return strcmp(lg_engine.op_name(tensor->op), name) == 0;
+}
+
+// Where the values of K or V are stored: behind views, and behind the copies that change a cache's type.
+static const struct ggml_tensor *stored(const struct ggml_tensor *tensor)
+{
+    for (;;) {
+        if (is_operation(tensor, "CPY") || is_operation(tensor, "CONT"))
+            tensor = tensor->src[0];
+        else if (tensor->view_src)
+            tensor = tensor->view_src;
+        else
+            return tensor;
+    }
+}
+
+static bool is_host_cache(const struct ggml_tensor *tensor)
+{
+    const struct ggml_tensor *at = stored(tensor);
+    return lg_tensor_is_kv(at) && at->buffer && lg_engine.is_host(at->buffer->buft);
+}
+
+void lg_group_look(const struct ggml_tensor *operation)
+{
+    if (is_operation(operation, "FLASH_ATTN_EXT") && (is_host_cache(operation->src[1]) || is_host_cache(operation->src[2])))
+        __atomic_store_n(&host_caches, true, __ATOMIC_RELAXED);
+}
+
+// What no operation has computed, and is in no cache of ours, is the engine's copy. A single KV head goes with every query head.
+static bool is_copy_of_heads(const struct ggml_tensor *tensor)
+{
+    const struct ggml_tensor *at = stored(tensor);
+    return tensor->ne[2] > 1 && is_operation(at, "NONE") && !lg_buffer_has_kv(at->buffer);
+}
+
+bool lg_group_refuses(struct ggml_cgraph *graph)
+{
+    if (!__atomic_load_n(&host_caches, __ATOMIC_RELAXED))
+        return false;
+    for (int i = 0; i < lg_engine.graph_nodes(graph); i++) {
+        const struct ggml_tensor *node = lg_engine.graph_node(graph, i);
+        if (!is_operation(node, "FLASH_ATTN_EXT") || !(is_copy_of_heads(node->src[1]) || is_copy_of_heads(node->src[2])))
+            continue;
+        lg_log(GGML_LOG_LEVEL_ERROR, "the KV cache is not on our devices (--no-kv-offload), and the engine would compute that wrong "
+                                     "by tensor: leave this option out, or divide by layer (-sm layer)\n");
+        return true;
+    }
+    return false;
 }
 
 // --- the sum -------------------------------------------------------------------------------------------------------------------

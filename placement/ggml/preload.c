@@ -24,25 +24,33 @@ typedef ggml_backend_buffer_t allocate_fn(struct ggml_context *context, ggml_bac
 // Constant after `once`.
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct lg_memory kv_memory;
-static struct ggml_backend_buffer_type kv_type = {.context = &kv_memory};
+static struct lg_type kv_type;
 static bool ready;
 
 static void set_up(void)
 {
-    char why[256];
+    char why[384];
     const char *missing;
+    int number;
     if (lg_engine_find(&missing) != 0) {
         lg_log(GGML_LOG_LEVEL_ERROR, "no ggml library in this process has %s: the KV cache is not opened\n", missing);
         return;
     }
-    if (lg_kv_memory_read(&kv_memory, why, sizeof(why)) != 0) {
+    if (lg_layout_find(&number, why, sizeof(why)) != 0 || lg_kv_memory_read(&kv_memory, why, sizeof(why)) != 0) {
         lg_log(GGML_LOG_LEVEL_ERROR, "%s: the KV cache is not opened\n", why);
         return;
     }
     strcpy(kv_memory.name, "LOCUS_KV");
-    kv_type.iface = lg_host_memory_calls;
-    kv_type.device = lg_engine.dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    lg_type_set(&kv_type, number, &lg_host_memory_calls, &kv_memory, lg_engine.dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
     ready = true;
+}
+
+static bool is_host(ggml_backend_buffer_type_t type)
+{
+    bool (*ask)(ggml_backend_buffer_type_t) = NULL;
+    void *symbol = dlsym(RTLD_NEXT, "ggml_backend_buft_is_host");
+    memcpy(&ask, &symbol, sizeof(symbol));
+    return ask && ask(type);
 }
 
 static bool is_cache(struct ggml_context *context, ggml_backend_buffer_type_t type)
@@ -51,7 +59,7 @@ static bool is_cache(struct ggml_context *context, ggml_backend_buffer_type_t ty
     void *symbol = dlsym(RTLD_NEXT, "ggml_get_first_tensor");
     memcpy(&first_of, &symbol, sizeof(symbol));
     const struct ggml_tensor *first = first_of ? first_of(context) : NULL;
-    return first && lg_tensor_is_kv(first) && type->iface.is_host && type->iface.is_host(type);
+    return first && lg_tensor_is_kv(first) && is_host(type);
 }
 
 // A bad setting refuses the cache: a run that asked for a policy must not go on without it.
@@ -66,5 +74,5 @@ __attribute__((visibility("default"))) ggml_backend_buffer_t ggml_backend_alloc_
     if (!is_cache(context, type))
         return real(context, type);
     pthread_once(&once, set_up);
-    return ready ? real(context, &kv_type) : NULL;
+    return ready ? real(context, lg_type_handle(&kv_type)) : NULL;
 }

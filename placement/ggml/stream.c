@@ -210,6 +210,8 @@ static enum ggml_status graph_compute(ggml_backend_t backend, struct ggml_cgraph
         lg_stream_post(stream, compute_job, graph);
         return lg_stream_wait(stream);
     }
+    if (lg_group_refuses(graph))
+        return GGML_STATUS_FAILED;
     if (!lg_group_is_last(stream->group, stream->member)) {
         lg_stream_post(stream, compute_job, graph);
         return stream->broken ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;

@@ -9,13 +9,15 @@
 #   DIR/VERSION   the versions, and the checksum of each package; DIR/LICENSE: llama.cpp's
 #   DIR/SUMS      checksums of all these. If one does not match, everything is fetched again
 #
-# ARCH: x64 or arm64, if it is not this machine's. ENGINE_TARBALLS: a folder with the packages, which `npm pack` has made elsewhere;
+# ENGINE_VERSION: another version of these packages, of which only the libraries are taken, to build/engine-VERSION (x64, 8 to 11
+# MB). ARCH: x64 or arm64, if it is not this machine's. ENGINE_TARBALLS: a folder with the packages, which `npm pack` has made elsewhere;
 # then neither npm nor a network is needed.
 #
 # Exit status: 0 it is there; 1 a package is not the one that was pinned; 77 it is not available here (one line says why, and the
 # remedy).
 set -eu
-version=3.22.1
+newest=3.22.1 # its headers are what we compile with
+version=${ENGINE_VERSION:-$newest}
 
 . "$(dirname "$0")/../guest/apt.sh" # for `arguments`, `cannot` and `work_open`; nothing here is Debian's
 case ${ARCH:-$(uname -m)} in
@@ -23,21 +25,28 @@ x64 | x86_64 | amd64) arch=x64 default=build/engine ;;
 arm64 | aarch64) arch=arm64 default=build/engine-arm64 ;;
 *) arch= default=build/engine ;;
 esac
+[ $version = $newest ] || default=$default-$version
 arguments $default "$@"
 subject=engine
 [ $# -gt 0 ] || call='make engine-fetch'
-call="${ARCH:+ARCH=$ARCH }$call"
+call="${ARCH:+ARCH=$ARCH }${ENGINE_VERSION:+ENGINE_VERSION=$ENGINE_VERSION }$call"
 [ -n "$arch" ] || cannot "there is no such package for ${ARCH:-$(uname -m)}: take an x86-64 or an aarch64 host, or set ARCH to x64"
 
 # Package, its file by npm's name, and its SHA-512 as npm writes it.
 libraries="@node-llama-cpp/linux-$arch node-llama-cpp-linux-$arch-$version.tgz"
-case $arch in
-x64) libraries="$libraries 5uCCDNqWCNfaAm8aR/Uzxbo4HBpKgNF91kCHPepKhgMgV2OAmatoefbOlMihsqCiH2Od35E/eUHQCFbfRBJuOg==" ;;
-arm64) libraries="$libraries W+7naKCXX9/eEjjFmRS8vvx91QyLXDbeFxexZc3bh/PtQABZgmRL3C0AtYYXn4YGTj/3Qor4lWZn2tpjZFPLdQ==" ;;
+case $version/$arch in
+3.22.1/x64) pin=5uCCDNqWCNfaAm8aR/Uzxbo4HBpKgNF91kCHPepKhgMgV2OAmatoefbOlMihsqCiH2Od35E/eUHQCFbfRBJuOg== ;;
+3.22.1/arm64) pin=W+7naKCXX9/eEjjFmRS8vvx91QyLXDbeFxexZc3bh/PtQABZgmRL3C0AtYYXn4YGTj/3Qor4lWZn2tpjZFPLdQ== ;;
+3.21.1/x64) pin=Totj6RTDMGo3FoK2yNUaz/oGmZD0olAqTrRluFUWmu0kW2i9TOzHSW0OWCAiGkzRCVX0WsU2CyUQo/W2NYtdPA== ;;
+3.20.0/x64) pin=zCSTd5m4MDrLWzgUvOvuGGzHm9DiEONZt+srgHYhV4Ppu/T5TL3kENj7lHY1cmQccKNgepABiyb9KcigjZbvSQ== ;;
+3.19.1/x64) pin=ntnV8GLeuuGwp5eS5aCxmF0oo4OjjDo6LTWJGJhuieLF6SwMlfbqxCYh3yo1lcepeNf2uCHnXMydyCVnqLWJcQ== ;;
+3.18.0/x64) pin=9bMSGc8UDdqK8yb67knGnKNPKHfPuPQPygrXHcMNibnHRjVdgDnK19jb5oYAry3w5lqMQV6P/x1CK2Gj7qfUzQ== ;;
+*) cannot "ENGINE_VERSION=$version is not pinned for $arch: take one that is pinned in $0" ;;
 esac
+libraries="$libraries $pin"
 sources="node-llama-cpp node-llama-cpp-$version.tgz \
 bltIipuWmc123H7tMIgDGKSsSrhmhlQYeVUC48XTjVW7XGJJiJJyCdlTMzQ/LiWoPkGDpcL4FviDpgw7qfTiDw=="
-pinned=$(printf '%s\n' "$libraries" "$sources")
+pinned=$(printf '%s\n' "$libraries"; [ $version != $newest ] || printf '%s\n' "$sources")
 both=$(echo "$pinned" | awk '{ printf "%s%s", and, $2; and = " and " }')
 
 complete() { # with the pins in VERSION, so that others fetch anew
@@ -81,19 +90,25 @@ END
 unpack() {
     install -t "$work/engine/lib" "$work/package/bins/linux-$arch"/lib*.so # executable: a guest keeps them in their place
     for name in libllama libggml; do
-        [ -e "$work/engine/lib/$name.so" ] || ln -s "$(cd "$work/engine/lib" && ls $name.v*.so)" "$work/engine/lib/$name.so"
+        [ -e "$work/engine/lib/$name.so" ] || ln -s "$(cd "$work/engine/lib" && ls $name.*.so)" "$work/engine/lib/$name.so"
     done
+    cp "$work/package/LICENSE" "$work/engine/" # the package's
+    [ $version != $newest ] || headers
+    tag=$(basename "$work"/engine/lib/libllama.*.so .so)
+    {
+        echo "llama.cpp ${tag#libllama.}"
+        echo "packages $version $arch"
+        echo "$pinned" | awk '{ print $2, "sha512-" $3 }'
+    } >"$work/engine/VERSION"
+    (cd "$work/engine" && find . -type f ! -name SUMS | sort | xargs sha256sum >SUMS)
+}
+
+headers() { # and llama.cpp's licence
     git clone --quiet --bare "$work/package/llama/gitRelease.bundle" "$work/source" >"$log" 2>&1 ||
         cannot "git cannot read the sources ($(tail -n 1 "$log")): see that the disk is not full"
     git -C "$work/source" archive HEAD LICENSE include/llama.h ggml/include ggml/src/ggml-backend-impl.h | tar -x -C "$work"
     cp "$work/include/llama.h" "$work"/ggml/include/*.h "$work/ggml/src/ggml-backend-impl.h" "$work/engine/include/"
     cp "$work/LICENSE" "$work/engine/"
-    {
-        echo "llama.cpp $(sed -n 's/.*"tag": *"\([^"]*\)".*/\1/p' "$work/package/llama/llama.cpp.info.json")"
-        echo "packages $version $arch"
-        echo "$pinned" | awk '{ print $2, "sha512-" $3 }'
-    } >"$work/engine/VERSION"
-    (cd "$work/engine" && find . -type f ! -name SUMS | sort | xargs sha256sum >SUMS)
 }
 
 for tool in flock git openssl tar; do

@@ -54,7 +54,8 @@ enum {
     KEY_WARMUP,
     KEY_PLAIN,
     KEY_BILL,
-    KEY_TOGETHER
+    KEY_TOGETHER,
+    KEY_HOST_KV
 };
 
 static const struct argp_option options[] = {
@@ -68,6 +69,7 @@ static const struct argp_option options[] = {
     {"steps", 'n', "N", 0, "Tokens to decode after it, for each sequence (16)", 1},
     {"batch", 'b', "N", 0, "Sequences (1)", 1},
     {"kv", KEY_KV, "TYPE", 0, "f16, bf16, f32, q8_0 or q4_0: type of the KV cache (f16)", 1},
+    {"host-kv", KEY_HOST_KV, NULL, 0, "Leave the KV cache to the CPU backend, as the engine's --no-kv-offload does", 1},
     {"flash", KEY_FLASH, "HOW", 0, "on, off or auto: flash attention (on)", 1},
     {"numa", KEY_NUMA, "HOW", 0, "The engine's own --numa: distribute, isolate or numactl (none)", 1},
     {"read", KEY_READ, NULL, 0, "Read the weights into memory instead of mapping the file", 1},
@@ -175,6 +177,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_SEED: settings->seed = number(state, argument, 0, UINT32_MAX); return 0;
     case KEY_READ: settings->mapped = false; return 0;
     case KEY_PLAIN: settings->plain = true; return 0;
+    case KEY_HOST_KV: settings->host_kv = true; return 0;
     case KEY_LOGITS: run->logits = argument; return 0;
     case KEY_AGAINST: run->against = argument; return 0;
     case KEY_WATCH:

@@ -93,6 +93,7 @@ static int open_context(struct tb_llama *llama, char *why, size_t why_bytes)
     params.n_threads = params.n_threads_batch = (int32_t)settings->threads;
     params.flash_attn_type = settings->flash;
     params.type_k = params.type_v = settings->kv_type;
+    params.offload_kqv = !settings->host_kv;
     params.no_perf = true;
     params.cb_eval = llama->told;
     params.cb_eval_user_data = llama->told_data;

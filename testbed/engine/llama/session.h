@@ -24,6 +24,7 @@ struct tb_llama_settings {
     uint32_t context_tokens;    // of each sequence
     uint32_t prompt_tokens, steps, batch; // batch: sequences, one token of each in a step
     enum ggml_type kv_type;
+    bool host_kv;               // the KV cache is the CPU backend's, whatever the devices
     enum llama_flash_attn_type flash;
     enum ggml_numa_strategy numa;
     bool mapped;                // weights by mmap, as the engine's default is

@@ -20,7 +20,7 @@ strict='-std=c11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Werror'
 plugin() {
     local part parts=() own
     own=$(basename "$2" .c)
-    for part in bell buffer device engine group place stream; do
+    for part in bell buffer device engine group layout place stream; do
         [ $part = "$own" ] || parts+=("$build/placement/ggml/$part.o")
     done
     ${CC:-gcc} $strict -fPIC -I. $rooms "${@:3}" -isystem "$engine/include" -c -o "$1.o" "$2" &&
