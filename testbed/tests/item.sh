@@ -3,28 +3,26 @@
 #
 # item.sh NAME: runs one item of suite.sh, under prove(1). It turns the item's output into TAP, and exits with a status other than
 # 0 if the item crashed, took too long, was not built, or a sanitizer left a report. Environment: suite.sh's. Leaves in $OUT the
-# item's .log, its .tap, and a line in `times`: SECONDS SIZE CLASS NAME.
+# item's .log, its .tap, and a line in `times`: SECONDS SIZE CLASS NAME,
+# and `skipped` if all of it was.
 set -u
 name=$1 stem=$OUT/${1//[\/:]/-} status=0
 log=$stem.log tap=$stem.tap
 rm -f "$stem".*
 read -r size class _ expected < <(awk -v name="$name" '$3 == name' "$OUT/items")
-limit=600 # seconds; a hang is a failure
-if [ "$size" = all ]; then
-    limit=$((${DEADLINE:-EPOCHSECONDS + 900} + 300 - EPOCHSECONDS))
-    limit=$((limit < 1200 ? limit : 1200))
-fi
-limit=${LIMIT:-$((limit + ${STRESS_SECONDS:-0} + ${FUZZ_SECONDS:-0}))}
+# The seconds on record, times how much slower this machine has been so far. Of builds, which may be there already, and of what was
+# skipped the seconds say nothing of that.
+needed=0
+[ "$size" != all ] || needed=$(awk -v own="${expected%\?}" 'FNR == NR { record[$3] = $4; next }
+    record[$4] && record[$4] !~ /[?]/ && $3 != "build" && $5 != "skipped" { was += record[$4]; is += $1 }
+    END { print int(own * (was > 0 ? is / was : 1)) }' "$OUT/items" "$OUT/times")
+# A hang is a failure, and to be slower than was reckoned is none. What begins in time ends ten minutes after DEADLINE at the latest.
+limit=${LIMIT:-$((600 + needed + ${STRESS_SECONDS:-0} + ${FUZZ_SECONDS:-0}))}
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:log_path=$stem.sanitizer
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66
 
-# For items that run only if there is time: the seconds on record, times how much slower this machine has been so far.
-left_out() {
+left_out() { # items that run only if there is time
     [ -n "${DEADLINE-}" ] && [ "$size" = all ] || return
-    local needed
-    needed=$(awk -v own="${expected%\?}" 'FNR == NR { record[$3] = $4; next }
-        record[$4] && record[$4] !~ /[?]/ { was += record[$4]; is += $1 }
-        END { print int(own * (was > 0 ? is / was : 1)) }' "$OUT/items" "$OUT/times")
     [ $((EPOCHSECONDS + needed)) -gt "$DEADLINE" ] || return
     echo "1..0 # SKIP left out: it takes $needed s, and there are $((DEADLINE - EPOCHSECONDS))"
 }
@@ -94,7 +92,8 @@ fi
 began=${EPOCHREALTIME/[.,]/}
 speak >"$tap"
 took=$(((${EPOCHREALTIME/[.,]/} - began) / 100000))
-printf '%7s %-5s %-5s %s\n' $((took / 10)).$((took % 10)) "$size" "$class" "$name" >>"$OUT/times"
+printf '%7s %-5s %-5s %s\n' $((took / 10)).$((took % 10)) "$size" "$class" \
+    "$name$(grep -qiE '^1\.\.0 # *skip' "$tap" && echo ' skipped')" >>"$OUT/times"
 cat "$tap"
 if compgen -G "$stem.sanitizer.*" >/dev/null; then
     { head -n 40 "$stem".sanitizer.*; echo "item: the sanitizer reported, see $stem.sanitizer.*"; } >>"$log"
