@@ -39,6 +39,12 @@ daemon() { # the folder in /proc of the process called irqbalance; without a for
         read -r name <"$comm" && [ "$name" = irqbalance ] && echo "${comm%/comm}"
     done 2>/dev/null
 }
+settles() { # until the daemon runs or, with !, does not: it takes its name, and ends, a little later
+    for _ in $(seq 120); do
+        if [ -n "$(daemon)" ]; then [ "$1" = ! ] || return 0; else [ "$1" != ! ] || return 0; fi
+        sleep 0.5
+    done
+}
 snapshot() { # the files byte by byte, swap without what is used of it, the daemon as it was started
     for file in $files; do echo "$file"; cat "$file"; done
     awk '{ print $1, $2, $3, $5 }' /proc/swaps
@@ -72,7 +78,7 @@ mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 || fail swap "no swap on /
 printf '#!/bin/sh\necho irqbalance >/proc/self/comm\nwhile :; do sleep 1; done\n' >/tmp/irqbalance
 chmod +x /tmp/irqbalance
 /tmp/irqbalance --foreground "a word" &
-sleep 1
+settles daemon
 
 # --- one by one ----------------------------------------------------------------------------------------------------------------
 
@@ -89,11 +95,11 @@ for id in $ids; do
     part /tmp/change.sh $id >/tmp/one.sh
     part /tmp/back.sh $id >/tmp/other.sh
     sh /tmp/one.sh 2>/tmp/err || fail "$id: change" "$(cat /tmp/err)"
-    [ $id != irqbalance ] || sleep 1
+    [ $id != irqbalance ] || settles !
     snapshot >/tmp/changed
     check "$id: change changes something" "$(cat /tmp/one.sh)" differ /tmp/before /tmp/changed
     sh /tmp/other.sh 2>/tmp/err || fail "$id: restore" "$(cat /tmp/err)"
-    [ $id != irqbalance ] || sleep 1
+    [ $id != irqbalance ] || settles daemon
     snapshot >/tmp/after
     check "$id: restore brings back every byte" "$(diff /tmp/before /tmp/after | head -n 4)" same /tmp/before /tmp/after
 done
@@ -103,7 +109,7 @@ done
 "$locus" doctor --restore >/tmp/back.sh # the daemon is another process now
 "$locus" doctor --change | sh 2>/tmp/err
 check "all: change" "$(cat /tmp/err)" test ! -s /tmp/err
-sleep 1
+settles !
 look
 for id in $ids; do check "$id: changed, it is fit" "$(state $id)" test "$(state $id)" = fit; done
 
@@ -112,14 +118,14 @@ snapshot >/tmp/good
 "$locus" doctor --restore >/tmp/good.sh
 sh /tmp/back.sh 2>/tmp/err
 check "all: restore" "$(cat /tmp/err)" test ! -s /tmp/err
-sleep 1
+settles daemon
 snapshot >/tmp/after
 check "all: restore brings back every byte" "$(diff /tmp/before /tmp/after | head -n 4)" same /tmp/before /tmp/after
 look
 for id in $ids; do check "$id: restored, it is not" "$(state $id)" test "$(state $id)" != fit; done
 swapoff /dev/nvme0n1
 kill "$(basename "$(daemon)")"
-sleep 1
+settles !
 sh /tmp/good.sh 2>/tmp/err
 snapshot >/tmp/after
 check "what was fit comes back, too" "$(diff /tmp/good /tmp/after | head -n 4) $(cat /tmp/err)" same /tmp/good /tmp/after

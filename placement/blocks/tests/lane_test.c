@@ -22,7 +22,7 @@ struct world {
     unsigned sent, received, detours;
 };
 
-TestSuite(lane, .timeout = 10);
+TestSuite(lane, .timeout = 60);
 
 static struct world *world_open(uint32_t turn)
 {

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 
-TestSuite(mailbox, .timeout = 10); // a list that does not end is a failure
+TestSuite(mailbox, .timeout = 60); // a list that does not end is a failure
 
 Test(mailbox, is_empty_when_initialised)
 {

@@ -10,7 +10,7 @@
 
 #define BLOCKS (TABLES * CAPACITY)
 
-TestSuite(owner_lane, .timeout = 10);
+TestSuite(owner_lane, .timeout = 60);
 
 // As world_open(), but with a lane of its own for the route.
 static void sole_open_with(struct world *world, uint32_t blocks, uint64_t wait_ns)

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-TestSuite(owner_role, .timeout = 10); // a role that is never left is a failure
+TestSuite(owner_role, .timeout = 60); // a role that is never left is a failure
 
 static void *adopt_main(void *argument)
 {

@@ -13,7 +13,7 @@
 
 #define LATE_US 20000u // how late a slow worker is
 
-TestSuite(owner, .timeout = 10); // a wait that does not end is a failure
+TestSuite(owner, .timeout = 60); // a wait that does not end is a failure
 
 // A worker that pushes `count` tables, from `first` on, each LATE_US after the one before.
 struct late_worker {

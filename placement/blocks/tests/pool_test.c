@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-TestSuite(pool, .timeout = 10); // a walk that does not end is a failure
+TestSuite(pool, .timeout = 60); // a walk that does not end is a failure
 
 static struct locus_pool_config over(void *memory, size_t bytes)
 {

@@ -14,7 +14,7 @@
 #define HOMES 3u
 #define POOL_BLOCKS 8u
 
-TestSuite(table, .timeout = 10); // a list that does not end is a failure
+TestSuite(table, .timeout = 60); // a list that does not end is a failure
 
 static struct locus_table *laid_out(uint32_t homes, uint32_t capacity, uint32_t tokens_per_block)
 {

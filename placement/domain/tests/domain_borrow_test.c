@@ -3,7 +3,7 @@
 // domain_borrow: the life of a loan, step by step.
 #include "placement/domain/tests/domain_test.h"
 
-TestSuite(domain_borrow, .timeout = 10); // a loan posted twice is a list that does not end
+TestSuite(domain_borrow, .timeout = 60); // a loan posted twice is a list that does not end
 
 Test(domain_borrow, borrowed_blocks_follow_the_homes_own_and_go_home_with_the_table)
 {

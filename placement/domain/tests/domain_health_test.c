@@ -17,7 +17,7 @@
 #define BLOCKS 16u
 #define PAGE 4096u
 
-TestSuite(domain_health, .timeout = 10);
+TestSuite(domain_health, .timeout = 60);
 
 static struct locus_domain *two_homes(enum locus_exhausted exhausted)
 {

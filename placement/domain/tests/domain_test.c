@@ -4,7 +4,7 @@
 #include "placement/domain/tests/domain_test.h"
 #include "placement/memory/region_verify.h"
 
-TestSuite(domain, .timeout = 10);
+TestSuite(domain, .timeout = 60);
 
 // --- homes ---------------------------------------------------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ Test(prefix, by_its_tag_a_block_that_another_request_found_is_not_freed_by_the_o
 }
 
 // A cache hears of a block before it hears of those below it.
-Test(prefix, a_budget_does_not_divide_a_table, .timeout = 10)
+Test(prefix, a_budget_does_not_divide_a_table, .timeout = 60)
 {
     struct world world;
     world_open(&world, 16, false);

@@ -176,7 +176,7 @@ static void *give_up_and_keep_count(void *name)
     return NULL;
 }
 
-Test(contenders, pools_give_up_on_a_chunk_that_never_comes, .timeout = 20)
+Test(contenders, pools_give_up_on_a_chunk_that_never_comes, .timeout = 60)
 {
     static char names[][24] = {
         "locus",          "locus-spsc",    "locus-generations",   "locus-bare",       "locus-published",       "locus-shared",
@@ -190,7 +190,7 @@ Test(contenders, pools_give_up_on_a_chunk_that_never_comes, .timeout = 20)
 }
 
 // Inline dispatch: the owner is the worker, and nobody else would empty a full queue.
-Test(contenders, finish_a_large_request_on_the_owner_thread, .timeout = 20)
+Test(contenders, finish_a_large_request_on_the_owner_thread, .timeout = 60)
 {
     for
         EACH(entry)
@@ -226,7 +226,7 @@ static void *finish_lane(void *argument)
 
 static void drain_until_freed(struct play *play)
 {
-    for (int ms = 0; ms < 10000 && play->ops->freed(play->context) < play->taken; ms++) {
+    for (int ms = 0; ms < 30000 && play->ops->freed(play->context) < play->taken; ms++) {
         play->ops->drain(play->context);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }

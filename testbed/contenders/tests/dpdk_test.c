@@ -29,7 +29,7 @@ Test(dpdk, misses_the_block_that_another_was_freed_for)
 }
 
 // The pool is larger by what the workers' caches may keep from the owner.
-Test(dpdk, waits_for_what_is_on_its_way_and_for_nothing_else, .timeout = 20)
+Test(dpdk, waits_for_what_is_on_its_way_and_for_nothing_else, .timeout = 60)
 {
     static const char *const names[] = {"dpdk-ring", "dpdk-stack"};
     if (!tb_contender_find(names[0]))

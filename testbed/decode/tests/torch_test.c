@@ -66,19 +66,19 @@ static void refused(int error, const char *reason)
     free(f.memory);
 }
 
-Test(torch, a_python_without_pytorch_is_refused, .timeout = 30)
+Test(torch, a_python_without_pytorch_is_refused, .timeout = 60)
 {
     pretend("exit 77");
     refused(-ENOENT, "install python3-torch");
 }
 
-Test(torch, no_python_at_all_is_refused, .timeout = 30)
+Test(torch, no_python_at_all_is_refused, .timeout = 60)
 {
     setenv("LOCUS_PYTHON", "/nowhere/python3", 1);
     refused(-ENOENT, "there is no PyTorch in /nowhere/python3: install python3-torch");
 }
 
-Test(torch, one_that_does_not_start_says_why, .timeout = 30)
+Test(torch, one_that_does_not_start_says_why, .timeout = 60)
 {
     pretend("printf 'xAttributeError: no frombuffer' >&0; exec sleep 1000");
     refused(-EPROTO, "PyTorch did not start: AttributeError: no frombuffer");
@@ -86,7 +86,7 @@ Test(torch, one_that_does_not_start_says_why, .timeout = 30)
     refused(-EPROTO, "PyTorch did not start");
 }
 
-Test(torch, one_that_never_gets_ready_is_given_up, .timeout = 30)
+Test(torch, one_that_never_gets_ready_is_given_up, .timeout = 60)
 {
     tb_torch_seconds = 1;
     pretend("exec sleep 1000");
@@ -109,17 +109,17 @@ static void fails(const char *does, const char *reason)
     close_fixture(&f);
 }
 
-Test(torch, one_that_ends_is_noticed, .timeout = 30)
+Test(torch, one_that_ends_is_noticed, .timeout = 60)
 {
     fails("printf 'torch 0.0 f32' >&0; exec head -c 1 <&0 >/dev/null", "PyTorch ended in the middle of a step");
 }
 
-Test(torch, one_that_hangs_is_given_up, .timeout = 30)
+Test(torch, one_that_hangs_is_given_up, .timeout = 60)
 {
     fails("printf 'torch 0.0 f32' >&0; exec sleep 1000", "PyTorch gave no answer in 1 s");
 }
 
-Test(torch, what_it_complains_of_is_told, .timeout = 30)
+Test(torch, what_it_complains_of_is_told, .timeout = 60)
 {
     fails("printf 'torch 0.0 f32' >&0; head -c 1 <&0 >/dev/null; printf 'xRuntimeError: no room' >&0; exec sleep 1000",
           "PyTorch RuntimeError: no room");

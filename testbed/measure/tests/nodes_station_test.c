@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-TestSuite(nodes_station, .timeout = 30);
+TestSuite(nodes_station, .timeout = 60);
 
 static struct stations_fixture fixture;
 
