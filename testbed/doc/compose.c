@@ -3,8 +3,8 @@
 // compose: printf for the sentences of a document, in which a figure that is none is a dash, as it is in a table.
 //
 // A log of another version lacks figures, and reading one gives NAN (base/json.h). Sentences are where that would reach people as
-// "nan": values go through tb_number(). So each conversion is made by itself, and of a double that is not finite nothing but the dash.
-// Wide characters and %n are no conversions here.
+// "nan": values go through tb_number(). So each conversion is made by itself, and a double that is not finite is nothing but the
+// dash. Wide characters and %n are no conversions here.
 #include <ctype.h>
 #include <math.h>
 #include <stdint.h>

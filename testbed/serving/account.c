@@ -80,7 +80,8 @@ int account_step(struct server *server, uint64_t step_ns, bool waiting)
     if (waiting)
         add_usage(&server->waiting, server, &usage);
     if (__builtin_add_overflow(server->now_ns, step_ns, &server->now_ns)) {
-        tb_why_set(server->why, server->scenario->name, 0, "the clock passes 584 years: shorter steps (--step-us), or fewer tokens");
+        tb_why_set(server->why, server->scenario->name, 0,
+                   "the clock passes 584 years: shorter steps (--step-us), or fewer tokens");
         return -EOVERFLOW;
     }
     out->steps++;

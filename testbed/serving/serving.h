@@ -58,7 +58,8 @@ struct tb_serving_config {
     struct tb_calls *calls;     // record all calls here; NULL: do not
 };
 
-// 0; -ENOMEM; -EINVAL or the strategy's error of open; -EOVERFLOW: the clock passes 2^64 ns; -EBADMSG: the strategy broke its contract, and why says how.
+// 0; -ENOMEM; -EINVAL or the strategy's error of open; -EOVERFLOW: the clock passes 2^64 ns; -EBADMSG: the
+// strategy broke its contract, and why says how.
 int tb_serve(const struct tb_serving_config *config, struct tb_served *out, struct tb_why *why);
 
 // Requests per second that paged-full with 16 tokens per block finishes while the queue is never empty. -ERANGE: none is finished

@@ -42,13 +42,13 @@ int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
 int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
 void tb_trace_close(struct tb_trace *trace);
 
-// How many tokens does an id stand for? A prompt of n tokens has ceil(n / size) ids, the last one for the rest, so each request with
-// ids allows an interval of sizes. A trace whose intervals have none in common is not read. Of several in common id_tokens is the
-// power of two. There is at most one as soon as a prompt has two ids: then the largest size is less than twice the smallest. If
+// How many tokens does an id stand for? A prompt of n tokens has ceil(n / size) ids, the last one for the rest, so each request
+// with ids allows an interval of sizes. A trace whose intervals have none in common is not read. Of several in common id_tokens is
+// the power of two. There is at most one as soon as a prompt has two ids: then the largest size is less than twice the smallest. If
 // none has, every size that fits means the same, an id for a whole prompt, and the smallest power of two is as good as any.
 //
-// Settles what that leaves open: `id_tokens` is what the user says (--id-tokens), 0 if he says nothing. 0; -EINVAL with the reason
-// in why: it does not fit, or is said of a trace without ids, or nothing is said and several sizes fit, none of them a power of two.
+// Settles what that leaves open: `id_tokens` is what the user says (--id-tokens), 0 if nothing. 0; -EINVAL with the reason in why:
+// it does not fit, or is said of a trace without ids, or nothing is said and several sizes fit, none of them a power of two.
 int tb_trace_settle_ids(struct tb_trace *trace, uint32_t id_tokens, struct tb_why *why);
 
 // What serve and replay leave out of the first `requests` (0: of all): those without a prompt or without an output, in which there

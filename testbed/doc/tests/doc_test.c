@@ -267,8 +267,8 @@ Test(doc, a_figure_that_is_none_is_a_dash_in_sentences_and_notes)
 {
     static const struct tb_column columns[] = {{"a", "a", TB_AS_IS, false}, {NULL, NULL, TB_AS_IS, false}};
     double none = NAN, much = INFINITY;
-    tb_doc_say(doc, "said", "%.3f of %s, %5.1f%% [%g, %+.2e] %d %u %zu %llu %ld %c%.2s|%-4d|%*d|%.*s", none, "nan", 12.345, much, -much,
-               -3, 4u, (size_t)5, 6ULL, -7L, 'c', "text", 8, 4, 9, 2, "text");
+    tb_doc_say(doc, "said", "%.3f of %s, %5.1f%% [%g, %+.2e] %d %u %zu %llu %ld %c%.2s|%-4d|%*d|%.*s", none, "nan", 12.345, much,
+               -much, -3, 4u, (size_t)5, 6ULL, -7L, 'c', "text", 8, 4, 9, 2, "text");
     struct tb_table *table = tb_doc_table(doc, "rows", "t", columns);
     tb_table_add(table, TB_ROW_PLAIN, tb_number(much));
     tb_table_note(table, "It takes %.2f times as long, and %.0f.", none, 17.0);

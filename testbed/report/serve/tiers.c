@@ -219,7 +219,8 @@ static void put_answer(struct tb_doc *doc, const struct tiers *tiers)
         tb_doc_answer(doc, "answer", "Use %s: with its tiers it finds %.2f points more than %s.", best->name, 100 * more / blocks,
                       next->name);
     else if (best->moves_ns == next->moves_ns)
-        tb_doc_answer(doc, "answer", "Use any of them: none finds more than %s in all tiers together, and its moves take as long as %s's.",
+        tb_doc_answer(doc, "answer",
+                      "Use any of them: none finds more than %s in all tiers together, and its moves take as long as %s's.",
                       best->name, next->name);
     else
         tb_doc_answer(doc, "answer",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan: the words of a cell that state its clock, and the clock that they make.
+// plan: the words of a cell that state its clock, the clock that they make, and loads that have no meaning.
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,4 +105,53 @@ Test(plan, a_stated_clock_takes_the_place_of_the_shapes_and_nothing_else_changes
     cr_expect_eq(stated.step_ns, 30000000);
     cr_expect_eq(stated.prompt_ns, usual.prompt_ns);
     cr_expect_eq(after, before);
+}
+
+static int planned_of(struct tb_request requests[], size_t count, struct tb_why *why)
+{
+    struct tb_scenario scenario = {.file = "t.csv", .requests = requests, .count = count};
+    struct tb_schedule *schedule = NULL;
+    cr_assert_eq(tb_scenario_seal(&scenario), 0);
+    tb_serving_settings_fill(&settings);
+    int error = tb_serving_plan(&scenario, "t", &settings, &schedule, why);
+    cr_expect((error == 0) == (schedule != NULL));
+    if (schedule) {
+        const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+        cr_expect(isfinite(plan->capacity_per_s) && isfinite(plan->speedup) && plan->speedup > 0);
+    }
+    free(schedule);
+    return error;
+}
+
+Test(plan, a_load_needs_a_capacity_that_somebody_shows)
+{
+    struct tb_request requests[20];
+    struct tb_why why = {""};
+    for (uint32_t i = 0; i < 20; i++)
+        requests[i] = (struct tb_request){
+            .arrival_ns = i * UINT64_C(20000000000), .prompt_tokens = 320, .output_tokens = 16, .width = 1};
+    begin();
+    cr_expect(reads("load90"));
+    cr_expect_eq(planned_of(requests, 20, &why), -EINVAL, "all fit at once");
+    cr_expect_str_eq(why.text, "t: no request is done while another one waits, so the pool's capacity is unknown and load90 has no "
+                               "meaning: more requests, another --pool, or --load all");
+    begin();
+    cr_expect(reads("load90") && reads("16t") && reads("672t"));
+    cr_expect_eq(planned_of(requests, 3, &why), -EINVAL, "when the first are done nobody waits any longer");
+    cr_expect_eq(planned_of(requests, 20, &why), 0, "%s", why.text);
+}
+
+// 320 steps of 1,000 s for each request, one at a time, and at load1 100 times as long between them: 400 of these end after 400
+// years.
+Test(plan, the_clock_of_a_load_ends)
+{
+    struct tb_request requests[400];
+    struct tb_why why = {""};
+    for (uint32_t i = 0; i < 400; i++)
+        requests[i] = (struct tb_request){.arrival_ns = i, .prompt_tokens = 16, .output_tokens = 320, .width = 1};
+    begin();
+    cr_expect(reads("load1") && reads("16t") && reads("336t") && reads("step1000000000us"));
+    cr_expect_eq(planned_of(requests, 400, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "t: at load1 the last request arrives after more than 292 years: a larger load, or shorter steps");
+    cr_expect_eq(planned_of(requests, 200, &why), 0, "%s", why.text);
 }

@@ -29,7 +29,9 @@ static inline void trace_fuzz_replay(const struct tb_trace *trace)
     char left_out[TB_LEFT_OUT];
     int error = tb_schedule_replay(trace, &config, &schedule, &why);
 
-    trace_fuzz_hold(error == 0 || error == -ENOSPC || (error == -EINVAL && tb_trace_left_out(trace, 0, left_out, TB_LEFT_OUT) == 0));
+    bool nobody = tb_trace_left_out(trace, 0, left_out, TB_LEFT_OUT) == 0;
+
+    trace_fuzz_hold(nobody ? error == -EINVAL : error == 0 || error == -ENOSPC);
     trace_fuzz_hold((error == 0) == (schedule != NULL) && (error == 0) == (why.text[0] == '\0'));
     for (size_t i = 0; i < trace->count; i++)
         if (tb_trace_whole(&trace->requests[i]))

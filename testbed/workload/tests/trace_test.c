@@ -135,7 +135,8 @@ static void expect_broken(const struct broken broken[], size_t count)
 Test(trace, hash_ids_are_kept_in_order)
 {
     struct tb_trace *trace = parse_good(
-        CHAIN3("5,3,9") CHAIN1("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN4("5,3,-1,9223372036854775807"));
+        CHAIN3("5,3,9") CHAIN1("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN4(
+            "5,3,-1,9223372036854775807"));
     struct tb_why why;
 
     expect_ids(trace, 0, 3, (uint64_t[]){5, 3, 9});
@@ -247,8 +248,8 @@ Test(trace, ids_of_no_size_are_explained)
         {PROMPT("1", "1") PROMPT("3", "1,2,3,4"), "t:2: 4 hash_ids for a prompt of 3 tokens: an id stands for at least one"},
         {PROMPT("0", "1"), "t:1: 1 hash_ids for a prompt of 0 tokens: an id stands for at least one"},
         {PROMPT("10", "1,2,3,4,5,6,7"), "t:1: no size of an id gives 7 hash_ids for a prompt of 10 tokens"},
-        {PROMPT("1200", "1,2,3") PROMPT("600", "4"), "t:2: 1 hash_ids for 600 tokens: an id has at least 600, and by line 1 at most "
-                                                     "599"},
+        {PROMPT("1200", "1,2,3") PROMPT("600", "4"), "t:2: 1 hash_ids for 600 tokens: an id has at least 600, and by line 1 at "
+                                                     "most 599"},
         {PROMPT("5", "7") PROMPT("512", "4") PROMPT("320", "1,2"), "t:3: 2 hash_ids for 320 tokens: an id has at most 319, and by "
                                                                    "line 2 at least 512"},
     };
@@ -602,4 +603,26 @@ Test(trace, own_sample_is_sound)
     cr_expect_eq(trace->count, 400);
     cr_expect_gt(trace->requests[399].arrival_ns, UINT64_C(100000000000));
     tb_trace_close(trace);
+}
+
+// The recorded one and ours are of 512 tokens, and nothing else.
+Test(trace, ids_of_the_traces_that_are_known_have_512_tokens)
+{
+    static const char *const paths[] = {"testbed/workload/turns.jsonl", "conversation_trace.jsonl"};
+    const char *folder = getenv("LOCUS_TRACES");
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct tb_trace *trace = NULL;
+        struct tb_why why;
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s%s%s", i ? folder ? folder : "../shared/traces" : "", i ? "/" : "", paths[i]);
+        if (i && access(path, R_OK) != 0)
+            continue;
+        cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+        cr_expect_eq(trace->id_tokens_least, 512);
+        cr_expect_eq(trace->id_tokens_most, 512);
+        cr_expect_eq(trace->id_tokens, 512);
+        tb_trace_close(trace);
+    }
 }
