@@ -56,6 +56,8 @@ static const struct quant_kernel *best(void)
 
 size_t locus_int8_bytes(size_t count)
 {
+    if (count > SIZE_MAX / 2)
+        return SIZE_MAX;
     return (count / LOCUS_INT8_GROUP + (count % LOCUS_INT8_GROUP != 0)) * LOCUS_INT8_GROUP_BYTES;
 }
 

@@ -41,7 +41,7 @@ extern "C" {
 #define LOCUS_INT8_GROUP 64u                           // numbers that share a scale
 #define LOCUS_INT8_GROUP_BYTES (2 + LOCUS_INT8_GROUP)  // of a stored group
 
-// Bytes of `count` numbers as int8: 66 for each group that has begun. pre: count <= SIZE_MAX / 2.
+// Bytes of `count` numbers as int8: 66 for each group that has begun. SIZE_MAX: more numbers than any memory has (SIZE_MAX / 2).
 size_t locus_int8_bytes(size_t count);
 
 // `to` has locus_int8_bytes(count) bytes, which are all written. 0, or -ERANGE: one of the numbers is infinite or not a number, and
@@ -49,7 +49,8 @@ size_t locus_int8_bytes(size_t count);
 int locus_int8_from_f16(void *to, const uint16_t *from, size_t count);
 
 // 0, or -EBADMSG: a group's largest magnitude is not one that can be stored (negative, infinite or NaN), so locus_int8_from_f16()
-// has not written these bytes, and `to` has no meaning. (A q of -128 is not written either. It is taken as it is.)
+// has not written these bytes, and `to` has no meaning. A q of -128 is not written either: where -128 * scale would be infinite it
+// is refused likewise, elsewhere it is taken as it is. So no number is ever infinite, or more than 128/127 of the largest.
 int locus_int8_to_f16(uint16_t *to, const void *from, size_t count);
 
 // The same, but stores past the caches, as memcpy does for what is longer than they are: for an array that nobody reads at once, or

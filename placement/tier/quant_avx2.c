@@ -53,6 +53,14 @@ TARGET static bool from_f16(char *to, const uint16_t *from, size_t groups)
     return true;
 }
 
+OP bool has_never(const char *levels)
+{
+    __m256i never = _mm256_set1_epi8(QUANT_NEVER);
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)levels);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(levels + LOCUS_INT8_GROUP / 2));
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epi8(low, high), never)) != 0;
+}
+
 OP bool convert(uint16_t *to, const char *from, size_t groups, bool streamed)
 {
     for (; groups-- > 0; from += LOCUS_INT8_GROUP_BYTES, to += LOCUS_INT8_GROUP) {
@@ -62,7 +70,7 @@ OP bool convert(uint16_t *to, const char *from, size_t groups, bool streamed)
             _mm_prefetch(from + QUANT_AHEAD_BYTES + 64, _MM_HINT_T0);
         }
         memcpy(&most, from, sizeof most);
-        if (most >= QUANT_INFINITE)
+        if (most >= QUANT_EDGE && (most >= QUANT_INFINITE || has_never(from + sizeof most)))
             return false;
         __m256 scale = _mm256_set1_ps(_cvtsh_ss(most) * QUANT_STEP);
         for (unsigned i = 0; i < LOCUS_INT8_GROUP; i += WIDTH) {

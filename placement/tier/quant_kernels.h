@@ -4,6 +4,8 @@
 //
 // Each operation is one that IEEE 754 defines to the last bit, in the same order, so nothing here may be fused: x times a constant
 // is no sum, and no kernel adds.
+//
+// Levels are looked at only where a -128 would become infinite: to look at all costs a twentieth of a conversion within the caches.
 #ifndef LOCUS_QUANT_KERNELS_H
 #define LOCUS_QUANT_KERNELS_H
 
@@ -14,6 +16,8 @@
 #define QUANT_MAGNITUDE 0x7fffu // of an f16's bits
 #define QUANT_INFINITE 0x7c00u  // magnitudes from here on are infinite or NaN
 #define QUANT_LEVELS 127.0f
+#define QUANT_NEVER INT8_MIN    // is not written: 127 is the greatest magnitude
+#define QUANT_EDGE 0x7bf0u      // largest magnitudes from here on, 65,520 * 127 / 128, make such a q infinite
 #define QUANT_STEP (1 / 127.0f) // the scale of a group whose largest magnitude is 1
 
 #define QUANT_AHEAD_BYTES 4096u // fetched so far ahead where nothing is kept in the caches

@@ -47,6 +47,14 @@ static bool from_f16(char *to, const uint16_t *from, size_t groups)
     return true;
 }
 
+OP bool has_never(const char *levels)
+{
+    int8x16_t least = vld1q_s8((const int8_t *)levels);
+    for (unsigned i = sizeof least; i < LOCUS_INT8_GROUP; i += sizeof least)
+        least = vminq_s8(least, vld1q_s8((const int8_t *)levels + i));
+    return vminvq_s8(least) == QUANT_NEVER;
+}
+
 OP uint16x4_t numbers(int16x4_t levels, float scale)
 {
     return vreinterpret_u16_f16(vcvt_f16_f32(vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(levels)), scale)));
@@ -57,7 +65,7 @@ static bool to_f16(uint16_t *to, const char *from, size_t groups)
     for (; groups-- > 0; from += LOCUS_INT8_GROUP_BYTES, to += LOCUS_INT8_GROUP) {
         uint16_t most;
         memcpy(&most, from, sizeof most);
-        if (most >= QUANT_INFINITE)
+        if (most >= QUANT_EDGE && (most >= QUANT_INFINITE || has_never(from + sizeof most)))
             return false;
         float scale = number_of(most) * QUANT_STEP;
         for (unsigned i = 0; i < LOCUS_INT8_GROUP; i += WIDTH) {

@@ -28,12 +28,10 @@ static float half_load(uint16_t half)
     return float_of((uint32_t)(half & 0x8000) << 16 | bits_of(magnitude));
 }
 
-// To the nearest, ties to even. Only a q of -128 can come to 65,520 or more, which is infinite.
+// To the nearest, ties to even. pre: below 65,520, from where on it would be infinite.
 static uint16_t half_store(float number)
 {
     uint32_t bits = bits_of(number), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-    if (rest >= 0x47800000) // 65,536; what lies between is rounded up to infinity below
-        return (uint16_t)(sign | QUANT_INFINITE);
     if (rest < 0x38800000) // below the least normal half: the addition of 0.5 rounds to a multiple of 2^-24
         return (uint16_t)(sign | (bits_of(float_of(rest) + 0.5f) - bits_of(0.5f)));
     return (uint16_t)(sign | ((rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13));
@@ -67,7 +65,7 @@ static bool to_f16(uint16_t *to, const char *from, size_t groups)
     for (; groups-- > 0; from += LOCUS_INT8_GROUP_BYTES, to += LOCUS_INT8_GROUP) {
         uint16_t most;
         memcpy(&most, from, sizeof most);
-        if (most >= QUANT_INFINITE)
+        if (most >= QUANT_EDGE && (most >= QUANT_INFINITE || memchr(from + sizeof most, QUANT_NEVER, LOCUS_INT8_GROUP)))
             return false;
         float scale = half_load(most) * QUANT_STEP;
         for (unsigned i = 0; i < LOCUS_INT8_GROUP; i++)

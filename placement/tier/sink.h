@@ -58,7 +58,7 @@ extern const struct locus_sink_ops locus_sink_order, locus_sink_size, locus_sink
 uint32_t locus_sink_next(const struct locus_sink_object *object, const struct locus_sink_tier tiers[], uint32_t count,
                          uint32_t from, bool now);
 
-// What a load of so many bytes costs.
+// What a load of so many bytes costs; UINT64_MAX: longer than that can say, or bytes_per_s is 0.
 uint64_t locus_sink_load_ns(const struct locus_sink_tier *tier, uint64_t bytes);
 
 // Puts a policy on the list of the library, or of the program that is linked with liblocus.a, as LOCUS_EVICT does (evict.h).

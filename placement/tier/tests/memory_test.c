@@ -448,3 +448,50 @@ Test(int8, gives_numbers_back_within_the_bound_and_a_second_time_exactly)
     cr_assert_eq(stats_of(tier).units_free, 5);
     locus_tier_close(tier);
 }
+
+// In memory that is not checked, as a stray write leaves it.
+Test(int8, a_stored_level_of_minus_128_is_refused)
+{
+    struct locus_tier_far_config config = {
+        .size = sizeof config, .bytes = 1 << 16, .unit_bytes = UNIT_OF_TIER, .node = LOCUS_NODE_ANY, .unchecked = true};
+    struct locus_tier *tier;
+    uint16_t given[64], got[64] = {0};
+    for (int i = 0; i < 64; i++)
+        given[i] = 0x7bff;
+    cr_assert_eq(locus_tier_int8_open(&tier, &config), 0);
+    must_store(tier, 1, given, sizeof given);
+    must_load(tier, 1, got, sizeof got);
+    cr_assert_eq(memcmp(got, given, sizeof got), 0);
+    ((char *)locus_region_base(locus_tier_region(tier)))[2 + 40] = -128;
+    cr_assert_eq(load(tier, 1, got, sizeof got), -EBADMSG);
+    for (int i = 0; i < 64; i++)
+        cr_assert_lt(got[i] & 0x7fff, 0x7c00);
+    locus_tier_close(tier);
+}
+
+// Sums and products of what a caller gives.
+Test(memory, bytes_that_no_tier_has_are_refused)
+{
+    static const uint64_t bytes[] = {UINT64_C(1) << 62, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+    static int (*const opens[])(struct locus_tier **, const struct locus_tier_far_config *) = {locus_tier_far_open,
+                                                                                               locus_tier_int8_open};
+    uint16_t numbers[4] = {0};
+    struct waited w;
+    for (int k = 0; k < 2; k++) {
+        struct locus_tier_far_config config = {
+            .size = sizeof config, .bytes = 1 << 16, .unit_bytes = UNIT_OF_TIER, .node = LOCUS_NODE_ANY};
+        struct locus_tier *tier, *none = (void *)1;
+        cr_assert_eq(opens[k](&tier, &config), 0);
+        for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+            config.bytes = bytes[i];
+            cr_assert_eq(opens[k](&none, &config), -EINVAL, "%zu", i);
+            cr_assert_null(none);
+            int odd = k && bytes[i] % 2;
+            cr_assert_eq(locus_tier_store(tier, locus_id_of(1), numbers, bytes[i], op_of(&w)), odd ? -EINVAL : -EFBIG, "%zu", i);
+            if (!odd)
+                cr_assert_eq(locus_tier_load(tier, locus_id_of(1), numbers, bytes[i], op_of(&w)), -ENOENT);
+        }
+        cr_assert_eq(stats_of(tier).units_free, stats_of(tier).units);
+        locus_tier_close(tier);
+    }
+}

@@ -251,16 +251,49 @@ Test(quant, bytes_that_were_not_written_by_it_are_refused)
         }
 }
 
-Test(quant, all_kernels_agree_on_a_level_that_is_never_written)
+Test(quant, all_kernels_agree_on_a_level_of_minus_128_that_is_finite)
 {
     char stored[GROUP_BYTES];
     uint16_t back[GROUP];
     memset(stored, -128, sizeof stored);
-    for (uint16_t most = 0; most < QUANT_INFINITE; most++) {
+    for (uint16_t most = 0; most < 0x7bf0; most++) {
         memcpy(stored, &most, sizeof most);
         to_all(back, stored);
+        for (unsigned i = 0; i < GROUP; i++)
+            HOLDS((back[i] & QUANT_MAGNITUDE) < QUANT_INFINITE, "%04x, largest %04x", back[i], most);
     }
-    cr_expect_eq(back[0], 0xfc00); // -128/127 of 65504 is beyond f16
+}
+
+// -128/127 of 65024 and more is beyond f16.
+Test(quant, a_level_of_minus_128_is_refused_where_it_would_load_as_infinity)
+{
+    static const uint16_t largest[] = {0x7bf0, 0x7bf1, 0x7bff};
+    char stored[2 * GROUP_BYTES];
+    _Alignas(64) uint16_t back[2 * GROUP];
+    for (size_t m = 0; m < sizeof largest / sizeof *largest; m++)
+        for (unsigned at = 0; at < 2 * GROUP; at++) {
+            memset(stored, -127, sizeof stored);
+            memcpy(stored, &largest[m], sizeof *largest);
+            memcpy(stored + GROUP_BYTES, &largest[m], sizeof *largest);
+            stored[at / GROUP * GROUP_BYTES + Q_OFFSET + at % GROUP] = -128;
+            for (size_t k = 0; k < 2 * kernels_count; k++) {
+                const struct quant_kernel *kernel = kernels[k / 2];
+                memset(back, 0, sizeof back);
+                HOLDS(!(k % 2 ? kernel->to_f16 : kernel->stream_f16)(back, stored, 2), "%s: at %u", kernel->name, at);
+                for (unsigned i = 0; i < 2 * GROUP; i++)
+                    HOLDS((back[i] & QUANT_MAGNITUDE) < QUANT_INFINITE, "%s: %04x at %u", kernel->name, back[i], i);
+            }
+            HOLDS(locus_int8_to_f16(back, stored, 2 * GROUP) == -EBADMSG, "at %u", at);
+            HOLDS(locus_int8_to_f16_streamed(back, stored, 2 * GROUP) == -EBADMSG, "at %u", at);
+            HOLDS(locus_int8_to_f16(back, stored, GROUP + 1) == -EBADMSG, "at %u, the last one", at);
+        }
+}
+
+Test(quant, the_bytes_of_more_numbers_than_there_can_be_are_more_than_there_can_be)
+{
+    cr_expect_eq(locus_int8_bytes(SIZE_MAX), SIZE_MAX);
+    cr_expect_eq(locus_int8_bytes(SIZE_MAX / 2 + 1), SIZE_MAX);
+    cr_expect_eq(locus_int8_bytes(SIZE_MAX / 2), (SIZE_MAX / 2 / GROUP + 1) * GROUP_BYTES);
 }
 
 // --- arrays ---------------------------------------------------------------------------------------------------------------------

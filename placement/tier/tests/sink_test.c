@@ -102,3 +102,24 @@ Test(sink, cost_drops_what_is_cheaper_to_compute)
     cr_assert_eq(to("cost", (struct locus_sink_object){.bytes = MIB, .at = INT8, .compute_ns = 1000000}), FAR,
                  "room is made there rather than that it is dropped");
 }
+
+Test(sink, a_load_takes_no_longer_than_a_number_can_say)
+{
+    struct locus_sink_tier tier = {.latency_ns = 7, .bytes_per_s = 1};
+    cr_assert_eq(locus_sink_load_ns(&tier, 3), 3000000007);
+    cr_assert_eq(locus_sink_load_ns(&tier, UINT64_MAX), UINT64_MAX);
+    cr_assert_gt(locus_sink_load_ns(&tier, UINT64_C(18446744073)), UINT64_C(18446744072000000000));
+    cr_assert_eq(locus_sink_load_ns(&tier, UINT64_C(18446744074)), UINT64_MAX, "the sum would begin again at 0");
+    tier = (struct locus_sink_tier){.latency_ns = UINT64_MAX, .bytes_per_s = UINT64_MAX};
+    cr_assert_eq(locus_sink_load_ns(&tier, UINT64_MAX), UINT64_MAX);
+    tier = (struct locus_sink_tier){.latency_ns = 1};
+    cr_assert_eq(locus_sink_load_ns(&tier, 0), UINT64_MAX, "no speed");
+    tiers_new();
+    for (int i = 0; i < 3; i++)
+        tiers[i].bytes = tiers[i].bytes_free = tiers[i].latency_ns = UINT64_MAX;
+    static const char *const names[] = {"order", "size", "age", "cost"};
+    for (int i = 0; i < 4; i++) {
+        uint32_t tier_of = to(names[i], (struct locus_sink_object){.bytes = UINT64_MAX, .idle_ns = UINT64_MAX, .at = UINT32_MAX});
+        cr_assert(tier_of < 3 || tier_of == LOCUS_SINK_DROP);
+    }
+}
