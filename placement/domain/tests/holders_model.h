@@ -23,16 +23,9 @@
 #define REPORTS 256u
 #define SINK_TAG UINT64_MAX // no table has it
 
-typedef uint64_t holders_id; // of a block's contents
-
-static inline holders_id id_of(uint32_t position, uint32_t variant)
+static inline struct locus_id id_of(uint32_t position, uint32_t variant)
 {
-    return 1 + position * 2 + variant; // what is above a block has another position, so no chain is a circle
-}
-
-static inline bool same_id(holders_id a, holders_id b)
-{
-    return a == b;
+    return locus_id_of(1 + position * 2 + variant); // what is above a block has another position, so no chain is a circle
 }
 
 enum state { FREE_NOW, OUT, KEPT, WORN };
@@ -49,7 +42,7 @@ struct model_block {
     uint64_t tag[HOLDERS_MAX];
     bool by_tag;                // another one has let this handle go
     bool published, sinking;
-    holders_id id;
+    struct locus_id id;
 };
 
 struct home {
@@ -133,10 +126,10 @@ static inline uint32_t free_blocks(const struct home *home)
     return model_count(home, FREE_NOW);
 }
 
-static inline struct model_block *known(struct home *home, holders_id id)
+static inline struct model_block *known(struct home *home, struct locus_id id)
 {
     for (uint32_t i = 0; i < home->blocks; i++)
-        if (home->block[i].published && same_id(home->block[i].id, id))
+        if (home->block[i].published && locus_id_equal(home->block[i].id, id))
             return &home->block[i];
     return NULL;
 }

@@ -400,7 +400,7 @@ static void do_damage(struct world *world)
 
 // --- the prefix caches ---------------------------------------------------------------------------------------------------------
 
-static uint32_t some_ids(struct world *world, holders_id ids[])
+static uint32_t some_ids(struct world *world, struct locus_id ids[])
 {
     uint32_t count = 1 + any(world, CAPACITY);
     for (uint32_t i = 0; i < count; i++)
@@ -412,7 +412,7 @@ static void do_publish(struct world *world)
 {
     struct seq *seq = pick(world, false);
     struct home *home = any_home(world);
-    holders_id ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     if (!seq || !home->prefix || !is_good(world, seq->table))
         return;
     uint32_t count = some_ids(world, ids), published = 0;
@@ -426,7 +426,7 @@ static void do_publish(struct world *world)
         block->id = ids[i];
         published++;
     }
-    STRESS_EXPECT(locus_prefix_publish(home->prefix, ids, count, seq->table) == published);
+    STRESS_EXPECT(locus_prefix_publish(home->prefix, ids, NULL, count, seq->table) == published);
     world->done[PUBLISH] += published > 0;
 }
 
@@ -434,7 +434,7 @@ static void do_match(struct world *world)
 {
     struct seq *seq = &world->seq[any(world, SEQS)];
     struct home *home = any_home(world);
-    holders_id ids[CAPACITY];
+    struct locus_id ids[CAPACITY];
     if (seq->away || !home->prefix)
         return;
     begin(world, seq);
@@ -444,7 +444,7 @@ static void do_match(struct world *world)
     if (found < count && known(home, ids[found]))
         return;
     found = found < CAPACITY - before ? found : CAPACITY - before;
-    STRESS_EXPECT(locus_prefix_match(home->prefix, ++world->now, ids, count, seq->table) == found);
+    STRESS_EXPECT(locus_prefix_match(home->prefix, ++world->now, ids, NULL, count, seq->table) == found);
     STRESS_EXPECT(seq->table->count == before + found);
     for (uint32_t i = 0; i < found; i++) {
         STRESS_EXPECT(seq->table->blocks[before + i] == known(home, ids[i])->handle);
@@ -486,13 +486,13 @@ static void do_sink(struct world *world)
 
 // --- rounds --------------------------------------------------------------------------------------------------------------------
 
-static int sink_store(void *context, holders_id id, holders_id parent, const void *block, size_t bytes)
+static int sink_store(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)
 {
     (void)context, (void)id, (void)parent, (void)block, (void)bytes;
     return 0;
 }
 
-static int sink_start(void *context, holders_id id, holders_id parent, const void *block, size_t bytes, locus_block handle)
+static int sink_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes, locus_block handle)
 {
     struct home *home = context;
     (void)id, (void)parent, (void)block, (void)bytes;
@@ -500,13 +500,13 @@ static int sink_start(void *context, holders_id id, holders_id parent, const voi
     return 0;
 }
 
-static uint32_t sink_look(void *context, const holders_id ids[], uint32_t count)
+static uint32_t sink_look(void *context, const struct locus_id ids[], uint32_t count)
 {
     (void)context, (void)ids, (void)count;
     return 0;
 }
 
-static uint32_t sink_load(void *context, const holders_id ids[], void *const blocks[], uint32_t count, size_t bytes)
+static uint32_t sink_load(void *context, const struct locus_id ids[], void *const blocks[], uint32_t count, size_t bytes)
 {
     (void)context, (void)ids, (void)blocks, (void)count, (void)bytes;
     return 0;
