@@ -58,10 +58,11 @@ Test(edges, locus_region_open_takes_or_refuses_each_number)
         region_tried(&config, value >= 0 && value <= LOCUS_PAGE_1G);
         config = usual;
         config.policy = (enum locus_policy)value;
-        region_tried(&config, value == LOCUS_POLICY_FIRST_TOUCH);
-        for (config.policy = LOCUS_POLICY_FIRST_TOUCH; config.policy < LOCUS_POLICIES; config.policy++) {
+        region_tried(&config, value == LOCUS_POLICY_BY_NODE || value == LOCUS_POLICY_FIRST_TOUCH);
+        for (config.policy = LOCUS_POLICY_BY_NODE; config.policy < LOCUS_POLICIES; config.policy++) {
+            bool anywhere = config.policy == LOCUS_POLICY_BY_NODE && value == LOCUS_NODE_ANY;
             config.node = value;
-            region_tried(&config, config.policy == LOCUS_POLICY_FIRST_TOUCH || locus_node_allowed(value));
+            region_tried(&config, anywhere || config.policy == LOCUS_POLICY_FIRST_TOUCH || locus_node_allowed(value));
         }
     }
 }

@@ -3,7 +3,7 @@
 // The edges of sharing/ and retention/ (edges.h).
 #include "placement/domain/tests/edges.h"
 
-static const uint64_t ids[CAPACITY] = {1, 2, 3, 4, 5, 6, 7, 8};
+static const struct locus_id ids[CAPACITY] = {{{1}}, {{2}}, {{3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
 
 // What a write of these arguments must answer: the table has three blocks, room for eight, and the pool eight.
 static int write_answer(uint64_t first, uint64_t count, uint32_t planes)
@@ -139,19 +139,19 @@ Test(edges, promises_of_any_number_are_kept_or_refused)
     world_close(&world);
 }
 
-static int refuses(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+static int refuses(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)
 {
     (void)context, (void)id, (void)parent, (void)block, (void)bytes;
     return -ENOSPC;
 }
 
-static uint32_t has_many(void *context, const uint64_t asked[], uint32_t count) // and lies
+static uint32_t has_many(void *context, const struct locus_id asked[], uint32_t count) // and lies
 {
     (void)context, (void)asked, (void)count;
     return UINT32_MAX;
 }
 
-static uint32_t loads_many(void *context, const uint64_t asked[], void *const blocks[], uint32_t count, size_t bytes)
+static uint32_t loads_many(void *context, const struct locus_id asked[], void *const blocks[], uint32_t count, size_t bytes)
 {
     (void)context, (void)asked, (void)blocks, (void)count, (void)bytes;
     return UINT32_MAX;
@@ -164,6 +164,7 @@ static struct locus_prefix *prefix_open(struct world *world)
     struct locus_prefix_config config = {.size = sizeof config, .owner = world->owner, .sink = &sink};
     struct locus_prefix *prefix;
     cr_assert_eq(locus_prefix_open(&prefix, &config), 0);
+    cr_assert_not_null(locus_prefix_key_of(prefix));
     return prefix;
 }
 
@@ -176,29 +177,31 @@ Test(edges, a_prefix_cache_answers_for_any_id_and_clock)
     struct locus_prefix *prefix = prefix_open(&world);
     struct locus_prefix_stats stats;
     struct locus_prefix_sink_stats sunk;
-    EACH(uint64_t, id, edges64)
+    EACH(uint64_t, number, edges64)
+    EACH(uint64_t, beside, edges64)
     {
-        locus_table_set_tag(world.other, id);
-        cr_assert_eq(locus_prefix_look(prefix, &id, 1, &kept), 0);
+        const struct locus_id id = {{number, beside}};
+        const bool some = !locus_id_is_none(id);
+        locus_table_set_tag(world.other, number);
+        cr_assert_eq(locus_prefix_look(prefix, &id, NULL, 1, &kept), 0);
         cr_assert_eq(locus_prefix_find(prefix, &id, 1, &found), 0);
-        cr_assert_eq(locus_prefix_match(prefix, id, &id, 1, world.other), 0);
-        cr_assert_eq(locus_prefix_publish(prefix, &id, 1, world.table), id ? 1 : -EINVAL);
-        cr_assert_eq(locus_prefix_match(prefix, UINT64_MAX, &id, 1, world.other), id ? 1 : 0);
+        cr_assert_eq(locus_prefix_match(prefix, number, &id, NULL, 1, world.other), 0);
+        cr_assert_eq(locus_prefix_publish(prefix, &id, NULL, 1, world.table), some ? 1 : -EINVAL);
+        cr_assert_eq(locus_prefix_match(prefix, UINT64_MAX, &id, NULL, 1, world.other), some);
         cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
         cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
         cr_assert_eq(locus_prefix_sink_start(prefix, UINT32_MAX), 0, "it has no start()");
-        cr_assert_eq(locus_prefix_sink_done(prefix, id, 0), -ESTALE);
-        cr_assert_eq(locus_prefix_shrink(prefix, (uint32_t)id), (uint32_t)id && id ? 1 : 0);
+        cr_assert_eq(locus_prefix_sink_done(prefix, number, 0), -ESTALE);
+        cr_assert_eq(locus_prefix_shrink(prefix, (uint32_t)number), (uint32_t)number && some);
         locus_prefix_shrink(prefix, UINT32_MAX);
         cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
-        cr_assert_neq(locus_prefix_id(id, (const uint32_t[]){1, UINT32_MAX}, 2, id), 0);
     }
     EACH(uint32_t, count, edges32)
     {
         if (count <= 3)
             continue;
         book(&world);
-        cr_assert_eq(locus_prefix_publish(prefix, ids, count, world.table), -EINVAL, "the table has three");
+        cr_assert_eq(locus_prefix_publish(prefix, ids, NULL, count, world.table), -EINVAL, "the table has three");
         unchanged(&world);
     }
     locus_prefix_stats(prefix, &stats);
@@ -206,6 +209,26 @@ Test(edges, a_prefix_cache_answers_for_any_id_and_clock)
     cr_assert(stats.blocks_known == 0 && sunk.blocks_sinking == 0);
     cr_assert_eq(locus_prefix_close(prefix), 0);
     world_close(&world);
+}
+
+Test(edges, ids_are_made_of_any_number_of_tokens_and_any_salt)
+{
+    static const uint32_t tokens[64] = {UINT32_MAX};
+    static const struct locus_prefix_key key = {{UINT64_MAX, 0}};
+    struct locus_id made[64];
+    EACH(uint64_t, salt, edges64)
+    EACH(uint64_t, above, edges64)
+    EACH(uint32_t, per_block, edges32)
+    {
+        const struct locus_id parent = {{above, salt}};
+        const uint32_t blocks = per_block ? 64 / per_block : 0;
+        cr_assert_eq(locus_prefix_ids(&key, parent, tokens, 64, per_block, salt, made), blocks);
+        if (blocks == 0)
+            continue;
+        const struct locus_id first = locus_prefix_id(&key, parent, tokens, per_block, salt);
+        cr_assert(!locus_id_is_none(first) && locus_id_equal(first, made[0]));
+    }
+    cr_assert(!locus_id_is_none(locus_prefix_id(&key, locus_id_of(0), tokens, 0, 0)));
 }
 
 Test(edges, what_a_sink_says_is_not_believed_beyond_what_was_asked)
@@ -216,10 +239,10 @@ Test(edges, what_a_sink_says_is_not_believed_beyond_what_was_asked)
     struct locus_prefix *prefix = prefix_open(&world);
     struct locus_promise mine = {0};
     cr_assert_eq(locus_prefix_raise_look(prefix, ids, 5, world.other), 5);
-    cr_assert_eq(locus_prefix_raise(prefix, ids, 5, world.other), 5);
+    cr_assert_eq(locus_prefix_raise(prefix, ids, NULL, 5, world.other), 5);
     cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
-    cr_assert_eq(locus_promise_match(promises, &mine, prefix, UINT64_MAX, ids, 8, world.other), 5);
-    cr_assert_eq(locus_promise_raise(promises, &mine, prefix, ids, 8, world.other), -EAGAIN, "no block is free");
+    cr_assert_eq(locus_promise_match(promises, &mine, prefix, UINT64_MAX, ids, NULL, 8, world.other), 5);
+    cr_assert_eq(locus_promise_raise(promises, &mine, prefix, ids, NULL, 8, world.other), -EAGAIN, "no block is free");
     cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
     EACH(uint32_t, count, edges32)
     {

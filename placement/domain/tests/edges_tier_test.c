@@ -67,7 +67,7 @@ Test(edges, a_tier_in_memory_of_any_size_is_opened_or_refused)
     }
 }
 
-static int count_each(void *context, uint64_t key, uint64_t bytes)
+static int count_each(void *context, struct locus_id key, uint64_t bytes)
 {
     (void)key;
     (void)bytes;
@@ -97,8 +97,9 @@ static void objects_tried(struct locus_tier *tier, bool numbers)
     struct locus_tier_op op = {.done = done};
     struct locus_tier_stats before, now;
     uint64_t bytes;
-    EACH(uint64_t, key, edges64)
+    EACH(uint64_t, number, edges64)
     {
+        const struct locus_id key = {{number, ~number}};
         locus_tier_stats(tier, &before);
         cr_assert_eq(locus_tier_find(tier, key, &bytes), -ENOENT);
         cr_assert_eq(locus_tier_drop(tier, key, &op), -ENOENT);
@@ -130,6 +131,8 @@ static void objects_tried(struct locus_tier *tier, bool numbers)
         locus_tier_stats(tier, &now);
         cr_assert(now.units_free == before.units_free && now.objects == 0 && now.bytes == 0);
     }
+    uint64_t secret[2];
+    ONE_OF(locus_tier_file_secret(tier, secret), 0, -EINVAL);
     cr_assert_eq(locus_tier_check(tier), 0);
     cr_assert_str_eq(locus_tier_why(tier), "");
     EACH(uint64_t, wait_ns, edges64)
@@ -237,9 +240,9 @@ Test(edges, a_sink_policy_sends_an_object_of_any_numbers_to_a_tier_that_holds_it
             {.bytes = UINT64_MAX, .bytes_free = latency_ns, .latency_ns = latency_ns, .bytes_per_s = rate},
             {.bytes = bytes, .bytes_free = bytes, .latency_ns = rate, .bytes_per_s = bytes}};
         uint64_t load_ns = locus_sink_load_ns(&tiers[0], bytes);
-        double exact_ns = (double)latency_ns + (double)bytes * 1e9 / (double)(rate ? rate : 1);
+        long double exact_ns = (long double)latency_ns + (long double)bytes * 1e9L / (long double)(rate ? rate : 1);
         cr_assert(load_ns >= latency_ns);
-        cr_assert(exact_ns >= 0x1p64 ? load_ns == UINT64_MAX : (double)load_ns <= exact_ns * 1.000001 + 1);
+        cr_assert(exact_ns >= 0x1p64L ? load_ns == UINT64_MAX : (long double)load_ns <= exact_ns * 1.000001L + 1);
         EACH(uint32_t, at, edges32)
         {
             struct locus_sink_object object = {
