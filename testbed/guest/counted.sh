@@ -9,8 +9,8 @@
 #
 # The plugin, locus-counts.so, lies beside locus-lap. The emulator is what fetch-user.sh fetched: in build/ of the clone that this
 # script lies in, or in ~/.cache/locus, or below XDG_CACHE_HOME. -cpu and -seed are given so that the program sees the same CPU, and
-# the same random bytes from the kernel at its start, at each run. LD_BIND_NOW is set because the linker, where it binds a function at
-# its first call, locks; and at which lap that is may hang on who runs when, as with sched_yield() in a thread that waits.
+# the same random bytes from the kernel at its start, at each run. LD_BIND_NOW is set because the linker, where it binds a function
+# at its first call, locks; and at which lap that is may hang on who runs when, as with sched_yield() in a thread that waits.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-${HOME-}/.cache}/locus

@@ -16,7 +16,7 @@ needed=0
 [ "$size" != all ] || needed=$(awk -v own="${expected%\?}" 'FNR == NR { record[$3] = $4; next }
     record[$4] && record[$4] !~ /[?]/ && $3 != "build" && $5 != "skipped" { was += record[$4]; is += $1 }
     END { print int(own * (was > 0 ? is / was : 1)) }' "$OUT/items" "$OUT/times")
-# A hang is a failure, and to be slower than was reckoned is none. What begins in time ends ten minutes after DEADLINE at the latest.
+# A hang is a failure, and to be slower than was reckoned is none. What begins in time ends ten minutes after DEADLINE at most.
 limit=${LIMIT:-$((600 + needed + ${STRESS_SECONDS:-0} + ${FUZZ_SECONDS:-0}))}
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:log_path=$stem.sanitizer
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66

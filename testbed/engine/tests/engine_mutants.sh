@@ -120,7 +120,8 @@ mutant closing-leaves-the-caller-pinned $stream \
     context affinity tensor 2
 mutant a-thread-that-is-gone-is-waited-for $stream \
     's/return syscall\(SYS_tgkill, .*/return stream->leader_tid;/' context gone tensor 2
-lost='s/^(ggml_backend_t lg_stream_open.*)$/#include <sys\/mman.h>\n#include <unistd.h>\nvoid *lost;\n\1/; s/^    stream->device = device;$/&'
+lost='s/^(ggml_backend_t lg_stream_open.*)$/#include <sys\/mman.h>\n#include <unistd.h>\nvoid *lost;\n\1/'
+lost="$lost; s/^    stream->device = device;$/&"
 mutant a-context-leaves-a-few-bytes $stream "$lost lost = malloc(1);/" nothing_left layer
 mutant a-context-leaves-a-page $stream "$lost lost = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);/" \
     nothing_left layer
