@@ -381,7 +381,7 @@ soak: deps-all ## test-all, with SOAK_SECONDS for each program
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
 
-bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against memcpy and other tables: are the goals met?
+bench-sharing: $(sharing_bench) ## fork, copy-on-write, ids and look-ups, against memcpy and other tables: are the goals met?
 	@$(sharing_bench)
 
 bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, against memcpy and PyTorch: are the goals met?

@@ -255,7 +255,7 @@ Test(prefix_check, wrong_calls_are_refused)
     cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 1, world.tables[0]), -EINVAL);
     cr_assert_eq(locus_prefix_match(world.prefix, 1, prompt(10), NULL, 1, world.tables[1]), -EINVAL);
     cr_assert_eq(locus_prefix_look(world.prefix, prompt(10), NULL, 1, &kept), 0);
-    cr_assert_eq(locus_prefix_match(world.prefix, 1, NULL, NULL, 0, world.tables[1]), 0, "nothing is asked for");
+    cr_assert_eq(locus_prefix_match(world.prefix, 1, prompt(10), NULL, 0, world.tables[1]), 0, "nothing is asked for");
     cr_assert_eq(cache_of(&world).blocks_known, 0);
     released(&world, 0);
     world_close(&world);

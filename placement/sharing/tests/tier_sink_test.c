@@ -20,6 +20,7 @@ struct below {
     struct locus_tier *tier[2];
     struct locus_tier_sink *sink;
     char folder[80], path[96];
+    const struct locus_prefix_key *key; // of the cache; NULL: a drawn one
 };
 
 static struct locus_tier *memory_new(uint64_t units)
@@ -75,7 +76,10 @@ static void sink_open(struct world *world, struct below *below, const struct loc
     cr_assert_eq(locus_tier_sink_open(&below->sink, &config), 0);
     locus_tier_sink_table(below->sink, &table);
     world_open(world, blocks, true);
-    const struct locus_prefix_config prefix = {.size = sizeof prefix, .owner = world->owner, .sink = &table};
+    const struct locus_prefix_config prefix = {.size = sizeof prefix,
+                                               .owner = world->owner,
+                                               .sink = &table,
+                                               .key = below->key};
     cr_assert_eq(locus_prefix_open(&world->prefix, &prefix), 0);
 }
 
@@ -393,6 +397,44 @@ Test(tier_sink, a_restart_finds_the_blocks_of_a_file)
     holds(&world, 1, 0, 6 * TOKENS, 'a');
     released(&world, 1);
     sink_close(&world, &below);
+    file_end(&below);
+}
+
+// A prompt's ids by this run's cache, whose blocks are stored in the file (the first run) or looked for there.
+static uint32_t run_with_secret(struct below *below, bool first, bool secret)
+{
+    static const uint32_t tokens[6 * TOKENS] = {1, 2, 3};
+    const struct locus_id none = {{0, 0}};
+    struct world world;
+    struct locus_prefix_key key;
+    struct locus_id ids[6];
+    uint32_t found;
+    below->tier[0] = file_new(below, false);
+    cr_assert_eq(locus_tier_file_secret(below->tier[0], key.word), 0);
+    below->key = secret ? &key : NULL;
+    sink_open(&world, below, &(struct locus_tier_sink_config){.blocks = {ROOM}}, 8);
+    cr_assert_eq(locus_prefix_ids(locus_prefix_key_of(world.prefix), none, tokens, 6 * TOKENS, TOKENS, 0, ids), 6);
+    found = locus_prefix_raise_look(world.prefix, ids, 6, world.tables[0]);
+    if (first) {
+        written(&world, 0, 0, 6 * TOKENS, 'a');
+        cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 6, world.tables[0]), 6);
+        released(&world, 0);
+        cr_assert_eq(locus_prefix_sink_start(world.prefix, 6), 6);
+    } else if (found) {
+        cr_assert_eq(locus_prefix_raise(world.prefix, ids, NULL, 6, world.tables[0]), found);
+        holds(&world, 0, 0, found * TOKENS, 'a');
+        released(&world, 0);
+    }
+    sink_close(&world, below);
+    return found;
+}
+
+Test(tier_sink, a_restart_makes_the_same_ids_by_the_secret_of_the_file_and_others_without_it)
+{
+    struct below below = {0};
+    cr_assert_eq(run_with_secret(&below, true, true), 0);
+    cr_expect_eq(run_with_secret(&below, false, false), 0, "a cache with a key of its own");
+    cr_expect_eq(run_with_secret(&below, false, true), 6);
     file_end(&below);
 }
 
