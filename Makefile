@@ -118,8 +118,8 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test \
-        deps-all layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
+        bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch engine-upstream figures deps deps-engine deps-check \
+        deps-test deps-all layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -409,6 +409,11 @@ engine: deps-engine ## real llama.cpp decodes 64 tokens, as it comes and with a 
 	@$(MAKE) engine-fetch
 	@$(MAKE) all
 	@BUILD=$(B) sh testbed/engine/try.sh
+
+engine-upstream: deps-engine ## llama.cpp's own tests of backends with our devices, built with interface 3 (37 MB; an hour)
+	@$(MAKE) engine-fetch
+	@$(MAKE) all
+	@BUILD=$(B) sh testbed/engine/upstream.sh
 
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl

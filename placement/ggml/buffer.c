@@ -286,7 +286,7 @@ bool lg_buffer_is_ours(ggml_backend_buffer_t buffer)
 
 bool lg_buffer_has_kv(ggml_backend_buffer_t buffer)
 {
-    return lg_buffer_is_ours(buffer) && of(buffer)->kv;
+    return buffer && lg_buffer_is_ours(buffer) && of(buffer)->kv;
 }
 
 static const char *get_name(ggml_backend_buffer_type_t type)

@@ -28,7 +28,7 @@ extern const struct lg_type_calls lg_memory_calls, lg_host_memory_calls;
 // Is it one of ours?
 bool lg_buffer_is_ours(ggml_backend_buffer_t buffer);
 
-// Is it one of ours, with a KV cache in it?
+// Is it one of ours, with a KV cache in it? NULL is none.
 bool lg_buffer_has_kv(ggml_backend_buffer_t buffer);
 
 // A tensor of the KV cache, by its name? ggml names views and converted copies after it, which are none.

@@ -119,10 +119,14 @@ static bool is_host_cache(const struct ggml_tensor *tensor)
     return lg_tensor_is_kv(at) && at->buffer && lg_engine.is_host(at->buffer->buft);
 }
 
+// Said in any case, and at once: of several sequences, or in long prompts, the engine aborts by tensor before it asks us to compute.
 void lg_group_look(const struct ggml_tensor *operation)
 {
-    if (is_operation(operation, "FLASH_ATTN_EXT") && (is_host_cache(operation->src[1]) || is_host_cache(operation->src[2])))
-        __atomic_store_n(&host_caches, true, __ATOMIC_RELAXED);
+    if (!is_operation(operation, "FLASH_ATTN_EXT") || !(is_host_cache(operation->src[1]) || is_host_cache(operation->src[2])))
+        return;
+    if (!__atomic_exchange_n(&host_caches, true, __ATOMIC_RELAXED))
+        lg_log(GGML_LOG_LEVEL_WARN, "the KV cache is not on our devices (--no-kv-offload): by layer it is copied to them at each "
+                                    "step, and by tensor the engine cannot compute, and ends\n");
 }
 
 // What no operation has computed, and is in no cache of ours, is the engine's copy. A single KV head goes with every query head.

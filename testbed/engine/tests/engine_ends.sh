@@ -85,16 +85,34 @@ LOCUS_POLICY=best check 'the engine goes on without our devices' decodes \
 check 'by tensor without flash attention: the engine refuses' ends 1 'SPLIT_MODE_TENSOR requires flash_attn' \
     llama --split tensor --flash off
 
-# --- loading -------------------------------------------------------------------------------------------------------------------
+# --- a KV cache that is not on the devices -------------------------------------------------------------------------------------
 
-# A backend for the next version of ggml's interface.
-now=$(sed -nE 's/^ *#define GGML_BACKEND_API_VERSION ([0-9]+)$/\1/p' "$engine/include/ggml-backend-impl.h")
-mkdir "$scratch/next"
-sed -E "s/(define GGML_BACKEND_API_VERSION ).*/\1$((now + 1))/" "$engine/include/ggml-backend-impl.h" \
-    >"$scratch/next/ggml-backend-impl.h"
-check 'a backend for another version compiles' plugin "$scratch/next.so" placement/ggml/device.c -I"$scratch/next"
-GGML_BACKEND_PATH=$scratch/next.so check "the engine refuses it, with both versions" ends 1 \
-    "API version \(backend: $((now + 1)), current: $now\)" llama
+# llama.cpp's --no-kv-offload. By tensor the engine itself would go on, with wrong logits. One KV head is every device's.
+for kv in f16 f32 q8_0; do
+    check "--no-kv-offload by tensor is refused ($kv)" ends 1 \
+        '^locus: the KV cache is not on our devices .* leave this option out, or divide by layer' llama --split tensor --host-kv --kv $kv
+done
+aborts() { # of this prompt the engine does so itself, before we are asked; a line has said why
+    run "$build/locus-llama" --model "$model" --prompt 601 --steps 4 --devices LOCUS0,LOCUS1 --split tensor --host-kv
+    [ $status -ne 0 ] && said '^locus: the KV cache is not on our devices \(--no-kv-offload\): .* by tensor the engine cannot compute'
+}
+check 'and of a long prompt, where llama.cpp v0.5.0 aborts, there is a line, too' aborts
+one=$scratch/one.gguf
+"$build/locus-gguf" --quiet --kv-heads 1 --heads 8 -o "$one" >"$out" 2>"$err" || fail 'a model of one KV head' "$(cat "$err")"
+near() { # most, words...: the logits are at most that far from the stock engine's
+    local most=$1
+    shift
+    run env -u GGML_BACKEND_PATH "$build/locus-llama" --quiet "$@" --plain --steps 4 --logits "$scratch/logits"
+    [ $status -eq 0 ] || return
+    run "$build/locus-llama" --quiet "$@" --steps 4 --devices LOCUS0,LOCUS1 --host-kv --split $split --against "$scratch/logits"
+    [ $status -eq 0 ] && why="differs by $(jq '."largest difference"' "$out")" &&
+        jq -e ".\"largest difference\" <= $most" "$out" >/dev/null
+}
+split=layer check '--no-kv-offload by layer: the same bits' near 0 --model "$model" --kv f16
+split=layer check '--no-kv-offload by layer: the same bits of a cache in f32' near 0 --model "$model" --kv f32
+split=tensor check '--no-kv-offload by tensor with one KV head: near stock' near 0.01 --model "$one"
+
+# --- loading -------------------------------------------------------------------------------------------------------------------
 
 cat >"$scratch/alone.c" <<'END'
 #include <dlfcn.h>

@@ -22,7 +22,7 @@ llama() { # shape, words...
         >"$out" 2>"$err"
 }
 # Of 601 tokens of width 264 no sum has whole lines.
-for shape in tiny 'three --width 256 --heads 6 --kv-heads 3 --head-dim 32' \
+for shape in tiny 'one --kv-heads 1' 'three --width 256 --heads 6 --kv-heads 3 --head-dim 32' \
     'odd --width 264 --heads 8 --kv-heads 4 --head-dim 32'; do
     "$build/locus-gguf" --quiet -o "$scratch/${shape%% *}.gguf" ${shape#"${shape%% *}"} >"$out" 2>"$err" &&
         llama ${shape%% *} --logits "$scratch/${shape%% *}.stock" || { fail "stock $shape" "$(cat "$err")"; exit 1; }
@@ -51,6 +51,24 @@ few() { # split: as in engine_many.sh
 nothing_left() { # split: not seen where it fails for another reason
     few "$1" || ! grep -q 'something is left' "$out"
 }
+# --no-kv-offload by tensor: of several KV heads it is refused, of one it is right.
+host_kv() { # refused|right, shape, type of the cache
+    local words="--quiet --model $scratch/$2.gguf --steps 4 --kv $3" stock=$scratch/host.stock
+    "$build/locus-llama" $words --logits "$stock" >"$out" 2>"$err" || return
+    if LOCUS_NODES=0,0 "$build/locus-llama" $words --host-kv --devices LOCUS0,LOCUS1 --split tensor --against "$stock" \
+        >"$out" 2>"$err"; then
+        [ "$1" = right ] && jq -e '."largest difference" <= 0.01' "$out" >/dev/null
+    else
+        [ "$1" = refused ] && grep -q '^locus: the KV cache is not on our devices' "$err"
+    fi
+}
+form() { # served|refused, FLAG...: in a process with a ggml of that form
+    local status
+    ${CC:-gcc} $strict -rdynamic "${@:2}" -o "$scratch/host" testbed/engine/tests/engine_host.c -ldl >"$out" 2>"$err" || return 1
+    LOCUS_NODES=0,0 "$scratch/host" "$GGML_BACKEND_PATH" >"$out" 2>"$err"
+    status=$?
+    [ "$1/$status" = served/0 ] || [ "$1/$status" = refused/3 ]
+}
 
 two_threads_gone() { # several times, because it may go between two graphs, where its partner does not wait for it
     local try
@@ -77,11 +95,16 @@ control() {
     GGML_BACKEND_PATH=$build/libggml-locus.so check "control $*" "$@"
 }
 unpinned='s/locus_pin_node\(.*\);/0;/; s/\.strict_cpu = true/.strict_cpu = false/; s/params\.cpumask\[.*\] = true;/;/'
-stream=placement/ggml/stream.c group=placement/ggml/group.c buffer=placement/ggml/buffer.c
+stream=placement/ggml/stream.c group=placement/ggml/group.c buffer=placement/ggml/buffer.c layout=placement/ggml/layout.c
 
 control logits tiny layer 2
 for count in 2 3; do control logits tiny tensor $count; done
 control logits odd tensor 3
+for kv in f16 f32; do control host_kv refused tiny $kv; done
+control host_kv right one f16
+control form served -DNUMBER=2 -DROWS
+control form served -DNUMBER=3 -DROWS -DLISTS
+control form refused -DNUMBER=2
 control logits three tensor 4
 for what in two affinity gone; do control context $what tensor 2; done
 for kv in on-demand static populated; do LOCUS_KV=$kv control context cleared layer 1; done
@@ -108,6 +131,22 @@ mutant a-divided-sum-does-not-wait $group \
     's/return lg_group_wait\(group\) == GGML_STATUS_SUCCESS;/return true;/' logits tiny tensor 3
 mutant alone-nobody-waits $stream \
     '/if \(!stream->group\) \{/,/\}/s/return lg_stream_wait\(stream\);/return GGML_STATUS_SUCCESS;/' logits tiny layer 2
+
+# --- forms of the interface, and a cache elsewhere -----------------------------------------------------------------------------
+
+mutant the-second-form-for-all $layout 's/if \(number == 2\)/if (true)/' form served -DNUMBER=3 -DROWS -DLISTS
+mutant the-third-form-for-all $layout 's/if \(number == 2\)/if (false)/' form served -DNUMBER=2 -DROWS
+mutant rows-are-not-looked-for $layout 's/\? has_rows\(\) && /? /' form refused -DNUMBER=2
+mutant lists-are-not-looked-for $layout 's/ && has_lists\(\);/;/' form refused -DNUMBER=3 -DROWS
+mutant lists-do-not-contradict $layout 's/has_rows\(\) && !has_lists\(\)/has_rows()/' form refused -DNUMBER=2 -DROWS -DLISTS
+mutant any-later-number $layout 's/: \*number == NEWEST && /: /' form refused -DNUMBER=4 -DROWS -DLISTS
+mutant without-a-number-it-is-two $layout 's/has_lists\(\) \? NEWEST : 2/2/' form served -DNUMBER=3 -DROWS -DLISTS -DNONE
+mutant a-cache-elsewhere-is-not-noticed $group 's/exchange_n\(&host_caches, true/exchange_n(\&host_caches, false/' \
+    host_kv refused tiny f16
+mutant a-converted-cache-is-not-followed $group 's/if \(is_operation\(tensor, "CPY"\) .*/if (false)/' host_kv refused tiny f32
+mutant one-head-is-refused $group 's/return tensor->ne\[2\] > 1 && /return /' host_kv right one f16
+mutant scratch-counts-as-cache $buffer 's/return named && tensor->op == GGML_OP_NONE && /return named \&\& /' \
+    host_kv refused tiny f32
 
 # --- contexts, threads and memory ----------------------------------------------------------------------------------------------
 
