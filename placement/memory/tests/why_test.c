@@ -68,6 +68,8 @@ static int open_when_all_is_locked(void *argument)
         return CANNOT;
     if (setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){1 * MIB, 1 * MIB}) || mlockall(MCL_FUTURE))
         return CANNOT;
+    if (mmap(NULL, config.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) // a sanitizer locks nothing
+        return CANNOT;
     return fails_with(&config, ENOMEM, "RLIMIT_MEMLOCK", "1 MiB");
 }
 
