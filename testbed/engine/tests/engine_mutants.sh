@@ -51,6 +51,7 @@ few() { # split: as in engine_many.sh
 nothing_left() { # split: not seen where it fails for another reason
     few "$1" || ! grep -q 'something is left' "$out"
 }
+
 # --no-kv-offload by tensor: of several KV heads it is refused, of one it is right.
 host_kv() { # refused|right, shape, type of the cache
     local words="--quiet --model $scratch/$2.gguf --steps 4 --kv $3" stock=$scratch/host.stock
