@@ -119,7 +119,7 @@ static bool is_host_cache(const struct ggml_tensor *tensor)
     return lg_tensor_is_kv(at) && at->buffer && lg_engine.is_host(at->buffer->buft);
 }
 
-// Said in any case, and at once: of several sequences, or in long prompts, the engine aborts by tensor before it asks us to compute.
+// Said in any case, and at once: with several sequences or long prompts the engine aborts by tensor, before it asks us to compute.
 void lg_group_look(const struct ggml_tensor *operation)
 {
     if (!is_operation(operation, "FLASH_ATTN_EXT") || !(is_host_cache(operation->src[1]) || is_host_cache(operation->src[2])))
@@ -144,8 +144,9 @@ bool lg_group_refuses(struct ggml_cgraph *graph)
         const struct ggml_tensor *node = lg_engine.graph_node(graph, i);
         if (!is_operation(node, "FLASH_ATTN_EXT") || !(is_copy_of_heads(node->src[1]) || is_copy_of_heads(node->src[2])))
             continue;
-        lg_log(GGML_LOG_LEVEL_ERROR, "the KV cache is not on our devices (--no-kv-offload), and the engine would compute that wrong "
-                                     "by tensor: leave this option out, or divide by layer (-sm layer)\n");
+        lg_log(GGML_LOG_LEVEL_ERROR,
+               "the KV cache is not on our devices (--no-kv-offload), and the engine would compute that wrong by tensor: leave this "
+               "option out, or divide by layer (-sm layer)\n");
         return true;
     }
     return false;

@@ -40,8 +40,8 @@ enum ggml_status lg_group_wait(struct lg_group *group);
 
 // A KV cache that is not on the devices (--no-kv-offload). The engine then gives each member its share of the query heads, and a
 // copy of all KV heads instead of those that go with them: where there are several, the result would be wrong without a word.
-// lg_group_look() is told of each operation that the engine may give us, before it is divided, and notices such a cache; from then on
-// lg_group_refuses() looks through the graphs of members. True: this one attends over such a copy, and a line says so.
+// lg_group_look() is told of each operation that the engine may give us, before it is divided, and notices such a cache. From then
+// on lg_group_refuses() looks through the graphs of members. True: this one attends over such a copy, and a line says so.
 void lg_group_look(const struct ggml_tensor *operation);
 bool lg_group_refuses(struct ggml_cgraph *graph);
 

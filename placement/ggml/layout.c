@@ -58,8 +58,8 @@ int lg_layout_find(int *number, char *why, size_t why_bytes)
         return 0;
     bool old = *number < 2 || (*number == 2 && !has_rows());
     snprintf(why, why_bytes,
-             "this engine's ggml is %s, with plug-in interface %d%s; this file serves 2 in its later form (ggml 0.17 to 0.25) and 3 "
-             "(from 0.26): %s",
+             "this engine's ggml is %s, with plug-in interface %d%s; this file serves 2 in its later form (ggml 0.17 to 0.25) and "
+             "3 (from 0.26): %s",
              version(), *number, old ? " in an older form" : *number > NEWEST ? "" : " in another form",
              old ? "take a newer engine, such as llama.cpp b10068 or node-llama-cpp 3.19"
                  : "take a libggml-locus.so that was made for this engine");

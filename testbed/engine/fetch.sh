@@ -10,8 +10,8 @@
 #   DIR/SUMS      checksums of all these. If one does not match, everything is fetched again
 #
 # ENGINE_VERSION: another version of these packages, of which only the libraries are taken, to build/engine-VERSION (x64, 8 to 11
-# MB). ARCH: x64 or arm64, if it is not this machine's. ENGINE_TARBALLS: a folder with the packages, which `npm pack` has made elsewhere;
-# then neither npm nor a network is needed.
+# MB). ARCH: x64 or arm64, if it is not this machine's. ENGINE_TARBALLS: a folder with the packages, which `npm pack` has made
+# elsewhere; then neither npm nor a network is needed.
 #
 # Exit status: 0 it is there; 1 a package is not the one that was pinned; 77 it is not available here (one line says why, and the
 # remedy).

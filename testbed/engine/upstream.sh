@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # upstream.sh [DIR]: llama.cpp's own tests of backends, with our devices, in DIR (build/engine-upstream). It fetches a release of
-# llama.cpp whose plug-in interface is number 3, by pip, with a pinned checksum (37 MB), builds of it what these tests need, and runs
+# llama.cpp whose plug-in interface is number 3, by pip, with a pinned checksum (37 MB), builds what these tests need, and runs
 #
 #   test-backend-ops    each of ggml's operations on one of our devices, against the CPU backend
 #   test-llama-archs    a small model of each architecture: by each device, and by tensor over all of them ("Meta")
 #
-# to their ends, and prints how many were ok, failed, or are not supported. BUILD is the folder with libggml-locus.so. JOBS: how many
-# at a time. A machine with one node is divided into two devices; the environment of the backend (LOCUS_NODES) may say otherwise.
+# to their ends, and prints how many were ok, failed, or are not supported. BUILD is the folder with libggml-locus.so. JOBS: how
+# many at a time. A machine with one node is divided into two devices; the environment of the backend (LOCUS_NODES) may say otherwise.
 #
 # Exit status: 0 none failed; 1 some failed, or a test did not come to its end; 77 something is missing here, and the remedy.
 set -eu

@@ -90,11 +90,12 @@ check 'by tensor without flash attention: the engine refuses' ends 1 'SPLIT_MODE
 # llama.cpp's --no-kv-offload. By tensor the engine itself would go on, with wrong logits. One KV head is every device's.
 for kv in f16 f32 q8_0; do
     check "--no-kv-offload by tensor is refused ($kv)" ends 1 \
-        '^locus: the KV cache is not on our devices .* leave this option out, or divide by layer' llama --split tensor --host-kv --kv $kv
+        '^locus: the KV cache is not on our devices .* leave this option out, or divide by layer' \
+        llama --split tensor --host-kv --kv $kv
 done
 aborts() { # of this prompt the engine does so itself, before we are asked; a line has said why
     run "$build/locus-llama" --model "$model" --prompt 601 --steps 4 --devices LOCUS0,LOCUS1 --split tensor --host-kv
-    [ $status -ne 0 ] && said '^locus: the KV cache is not on our devices \(--no-kv-offload\): .* by tensor the engine cannot compute'
+    [ $status -ne 0 ] && said '^locus: the KV cache is not on our devices \(--no-kv-offload\): .* by tensor the engine cannot'
 }
 check 'and of a long prompt, where llama.cpp v0.5.0 aborts, there is a line, too' aborts
 one=$scratch/one.gguf
