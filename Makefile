@@ -119,7 +119,8 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
         bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch engine-upstream figures deps deps-engine \
-        deps-check deps-test deps-all layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
+        deps-check deps-test deps-all layers tidy syntax libs format format-check install install-share uninstall list clean \
+        help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 

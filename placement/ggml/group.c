@@ -145,8 +145,8 @@ bool lg_group_refuses(struct ggml_cgraph *graph)
         if (!is_operation(node, "FLASH_ATTN_EXT") || !(is_copy_of_heads(node->src[1]) || is_copy_of_heads(node->src[2])))
             continue;
         lg_log(GGML_LOG_LEVEL_ERROR,
-               "the KV cache is not on our devices (--no-kv-offload), and the engine would compute that wrong by tensor: leave this "
-               "option out, or divide by layer (-sm layer)\n");
+               "the KV cache is not on our devices (--no-kv-offload), and the engine would compute that wrong by tensor: leave "
+               "this option out, or divide by layer (-sm layer)\n");
         return true;
     }
     return false;

@@ -8,7 +8,7 @@
 #   test-llama-archs    a small model of each architecture: by each device, and by tensor over all of them ("Meta")
 #
 # to their ends, and prints how many were ok, failed, or are not supported. BUILD is the folder with libggml-locus.so. JOBS: how
-# many at a time. A machine with one node is divided into two devices; the environment of the backend (LOCUS_NODES) may say otherwise.
+# many at a time. A machine with one node is divided into two devices; LOCUS_NODES may say otherwise.
 #
 # Exit status: 0 none failed; 1 some failed, or a test did not come to its end; 77 something is missing here, and the remedy.
 set -eu
