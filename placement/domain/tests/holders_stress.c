@@ -492,7 +492,8 @@ static int sink_store(void *context, struct locus_id id, struct locus_id parent,
     return 0;
 }
 
-static int sink_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes, locus_block handle)
+static int sink_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes,
+                      locus_block handle)
 {
     struct home *home = context;
     (void)id, (void)parent, (void)block, (void)bytes;
