@@ -66,7 +66,9 @@ wrong "a size that does not fit is refused" 'open.jsonl:1: by these hash_ids an 
 wrong "a trace without ids has no size" 'sample: no request has hash_ids\|sample.csv: no request has hash_ids' \
     serve sample --id-tokens 16
 wrong "a made scenario has its own" 'few-shot: an id stands for 16 tokens, not 8' serve few-shot --policies --id-tokens 8
-wrong "no tokens are no size" "--id-tokens: '0' is not a number of tokens" serve few-shot --policies --id-tokens 0
+wrong "no tokens are no size" "--id-tokens: '0' is not a number of tokens from 1" serve few-shot --policies --id-tokens 0
+wrong "tokens whose bytes nobody counts are none" "--id-tokens: '4294967295' is not a number of tokens from 1 to 16777216" \
+    serve few-shot --policies --id-tokens 4294967295
 
 ids few 'print 0, 1200, 4, "1,2,3"; print 1, 1200, 4, "1,2"'
 ids much 'print 0, 1200, 4, "1,2,3"; print 1, 3, 4, "1,2,3,4"'

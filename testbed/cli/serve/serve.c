@@ -51,6 +51,9 @@ enum {
     KEY_ID_TOKENS
 };
 
+// So that the bytes of a tier stay far below 2^64.
+#define ID_TOKENS_MAX (1u << 24)
+
 // Blocks of the cache, where none are said: from far too few to more than most traces use.
 static const uint32_t kept_blocks[] = {1000, 3000, 10000, 30000, 50000, 100000};
 #define SIZES (sizeof kept_blocks / sizeof *kept_blocks)
@@ -265,9 +268,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_TOKEN_US: return kept(state, arguments, "token-us", "token", argument, "us");
     case KEY_ALIKE: return kept(state, arguments, "alike", "alike", "", "");
     case KEY_ID_TOKENS:
-        return tb_cli_u64(argument, 1, UINT32_MAX, &arguments->id_tokens)
+        return tb_cli_u64(argument, 1, ID_TOKENS_MAX, &arguments->id_tokens)
                    ? 0
-                   : tb_cli_bad(state, "--id-tokens: '%s' is not a number of tokens", argument);
+                   : tb_cli_bad(state, "--id-tokens: '%s' is not a number of tokens from 1 to %u", argument, ID_TOKENS_MAX);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
         return locus_evict_find(argument)
