@@ -478,6 +478,13 @@ uint32_t locus_prefix_look(const struct locus_prefix *prefix, const struct locus
     return found;
 }
 
+// The block's generation is on its way; its handle is made later.
+static inline uint32_t announced(const struct locus_prefix *prefix, uint32_t block)
+{
+    __builtin_prefetch(&prefix->pool->generation[block & -(uint32_t)(block != NONE)]);
+    return block;
+}
+
 // Without a branch, as in index_find_near().
 static inline locus_block handle_if(const struct locus_prefix *prefix, uint32_t block)
 {
@@ -491,20 +498,22 @@ static uint32_t find_batch(const struct locus_prefix *prefix, const struct locus
 {
     const struct prefix_index *index = &prefix->index;
     uint64_t far = 0;
-    uint32_t found = 0;
+    uint32_t found = 0, block[AHEAD];
     for (uint32_t i = 0; i < count; i++)
         index_fetch(index_line_of(index, ids[i]));
     for (uint32_t i = 0; i < count; i++) {
         bool further;
-        blocks[i] = handle_if(prefix, index_find_near(index_line_of(index, ids[i]), ids[i], &further));
-        found += blocks[i] != LOCUS_BLOCK_NONE;
+        block[i] = announced(prefix, index_find_near(index_line_of(index, ids[i]), ids[i], &further));
         far |= (uint64_t)further << i;
     }
     for (uint64_t left = far; left; left &= left - 1)
         index_fetch(index_line_after(index, ids[__builtin_ctzll(left)]));
     for (; far; far &= far - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(far);
-        blocks[i] = handle_if(prefix, index_find_further(index, ids[i]));
+        block[i] = announced(prefix, index_find_further(index, ids[i]));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = handle_if(prefix, block[i]);
         found += blocks[i] != LOCUS_BLOCK_NONE;
     }
     return found;
