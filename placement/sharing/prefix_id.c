@@ -5,8 +5,8 @@
 // The parent is the end of what is hashed. So the tokens of some blocks are absorbed side by side, and then a chain runs through
 // their states: two words of the parent, one of the length, and the rounds at the end. The chain is one dependency after the other,
 // at less than half the rate that a processor could keep up, so the next blocks' tokens are absorbed in its gaps: of blocks of 16
-// tokens the chain is all that is left. A processor finds such gaps by itself only as far ahead as it looks, which is not as far as
-// a block's chain is long; so both are in one loop, piece by piece.
+// tokens the chain is three quarters of what is left. A processor finds such gaps by itself only as far ahead as it looks, which is
+// not as far as a block's chain is long; so both are in one loop, piece by piece.
 //
 // An odd number of tokens ends in the middle of a word, and the parent's halves move up by one.
 

@@ -21,7 +21,7 @@
 // salt changes that. Numbers that the engine itself gives each different block once are ids, too: locus_id_of().
 //
 // Cost. The parent comes last, so locus_prefix_ids() hashes the tokens of several blocks side by side, and only 14 rounds of each
-// block, whatever its tokens, wait for the block before it: some 35 ns a block of 16 tokens on a server's core, of which 30 are
+// block, whatever its tokens, wait for the block before it: some 35 ns a block of 16 tokens on a server's core, 26 of which are
 // those 14 rounds. `make bench-sharing` shows it beside memcpy, of the tokens and of the KV that a block found by its id saves.
 //
 // Threads: any. The functions have no state.
