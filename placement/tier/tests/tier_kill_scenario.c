@@ -26,6 +26,7 @@
 #define FILE_BYTES (24u << 20)
 #define BYTES_MAX (600u << 10)
 #define KILL_US_MAX 120000  // arbitrary: time for some dozens of stores
+#define MOST_US_MAX 60000000  // and for one store on a machine that hardly runs
 #define POWER_US_MAX 150000 // and as many on a loop device
 
 // --- objects -------------------------------------------------------------------------------------------------------------------
@@ -245,13 +246,25 @@ static int check(const char *folder, FILE *said, struct known known[], struct co
 
 // --- what is done to the writer ------------------------------------------------------------------------------------------------
 
-static int kill_once(const char *folder, struct known known[], struct count *count)
+static int kill_once(const char *folder, uint64_t us_max, struct known known[], struct count *count)
 {
-    FILE *held = writer_kill(write_for_ever, KILL_US_MAX, folder, count->version + 1);
+    FILE *held = writer_kill(write_for_ever, us_max, folder, count->version + 1);
     if (!held)
         return 1;
     int failed = check(folder, held, known, count);
     fclose(held);
+    return failed;
+}
+
+// So many; and more, with ever more time for the writer, until a store was acknowledged: a busy machine may not get as far.
+static int kill_many(int kills, const char *folder, struct known known[], struct count *count, int *killed)
+{
+    uint64_t us_max = KILL_US_MAX;
+    int failed = 0;
+    for (*killed = 0; !failed && (*killed < kills || (count->acknowledged == 0 && us_max < MOST_US_MAX)); ++*killed) {
+        us_max *= *killed < kills ? 1 : 2;
+        failed = kill_once(folder, us_max, known, count);
+    }
     return failed;
 }
 
@@ -296,8 +309,7 @@ int main(int argc, char **argv)
     int failed = 0, killed = 0;
     if (argc == 5 && strcmp(argv[1], "kill") == 0) {
         seed(argv[3]);
-        for (; killed < atoi(argv[2]) && !failed; killed++)
-            failed = kill_once(argv[4], known, &count);
+        failed = kill_many(atoi(argv[2]), argv[4], known, &count, &killed);
     } else if (argc == 4 && strcmp(argv[1], "power") == 0) {
         seed(argv[2]);
         return power(argv[3]);

@@ -146,7 +146,7 @@ static void put_code(const struct page *page, const struct tb_advise_plan *plan)
         tb_say(&words, "%s%d", node == first ? "" : ", ", plan->first ? first : node);
     tb_say(&words,
            "};\nstruct locus_domain_config config = {\n"
-           "    .size = sizeof config, .nodes = nodes, .nodes_count = %u, .workers = %" PRIu32 ",\n"
+           "    .size = sizeof config, .nodes = nodes, .nodes_count = %u, .lanes = %" PRIu32 ",\n"
            "    .blocks = %" PRIu32 ", .block_bytes = %" PRIu64 ",\n    .policy = LOCUS_POLICY_%s,%s\n};\n",
            locus_nodes_count(homes), locus_nodes_count(homes) * advise->rounds->workers, advise->pool_blocks,
            advise->rounds->block_bytes, policy, plan->populate ? " .populate = true," : "");
