@@ -35,7 +35,7 @@ uint32_t locus_sink_next(const struct locus_sink_object *object, const struct lo
 
 uint64_t locus_sink_load_ns(const struct locus_sink_tier *tier, uint64_t bytes)
 {
-    double transfer_ns = (double)bytes * 1e9 / (double)(tier->bytes_per_s ? tier->bytes_per_s : 1);
+    double transfer_ns = (double)bytes * 1e9 / (double)tier->bytes_per_s; // of no speed: not a number, or infinite
     uint64_t most_ns = UINT64_MAX - tier->latency_ns;
     return transfer_ns < (double)most_ns ? tier->latency_ns + (uint64_t)transfer_ns : UINT64_MAX;
 }
