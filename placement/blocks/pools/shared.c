@@ -195,6 +195,23 @@ static inline uint32_t by_tag(const struct locus_pool *pool)
     return pool->holders_first ? POOL_BY_TAG : 0;
 }
 
+// The last holder of a block that is published, or let go only by its tag.
+static int release_watched(struct locus_pool *pool, locus_block block, uint64_t tag, uint32_t *home)
+{
+    uint32_t index = locus_block_index(block), sharing = pool->sharing[index];
+    if (sharing & POOL_BY_TAG && pool->tags[index] != tag)
+        return LOCUS_FREE_NOT_HELD + 1;
+    ++*home;
+    if (sharing & POOL_PUBLISHED) {
+        pool->sharing[index] |= POOL_KEPT | POOL_KEPT_NOW;
+        counter_add(&pool->counters.kept, 1);
+    } else {
+        pool->sharing[index] = 0;
+        pool_put_home(pool, block);
+    }
+    return 0;
+}
+
 // 0: accepted; else why it is refused.
 static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uint32_t *home)
 {
@@ -208,16 +225,10 @@ static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uin
         counter_add(&pool->counters.sharers, UINT64_MAX);
         return 0;
     }
-    if (sharing & POOL_BY_TAG && pool->tags[index] != tag)
-        return LOCUS_FREE_NOT_HELD + 1;
+    if (sharing)
+        return release_watched(pool, block, tag, home);
     ++*home;
-    if (sharing & POOL_PUBLISHED) {
-        pool->sharing[index] |= POOL_KEPT | POOL_KEPT_NOW;
-        counter_add(&pool->counters.kept, 1);
-    } else {
-        pool->sharing[index] = 0;
-        pool_put_home(pool, block);
-    }
+    pool_put_home(pool, block);
     return 0;
 }
 
