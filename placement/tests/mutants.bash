@@ -76,7 +76,7 @@ control() { # program
     local san start
     san=$(sanitizer_of "$1")
     if compile "$tree" "$san" "$(source_of "$1")" "$(object "$work/base" "$san" "$(source_of "$1")")" &&
-        link "$work/base/$1" "$san" "$1" "$work/base" && start=$SECONDS && execute "$work/base/$1" "$1" 60 1; then
+        link "$work/base/$1" "$san" "$1" "$work/base" && start=$SECONDS && execute "$work/base/$1" "$1" 300 1; then
         echo $((10 + 3 * (SECONDS - start))) >"$work/base/$1.limit"
         echo "ok - control $1" >"$work/result/control-$1"
     else

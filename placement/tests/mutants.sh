@@ -133,7 +133,8 @@ mutant wait-drains-uncounted $owner owner_test \
     's/^        locus_owner_drain\(owner\);/uint64_t *freed = \&owner->hot.pool->counters.freed, was = *freed;\n&\n*freed = was;/'
 mutant wait-loses-reclaimed-tables $owner owner_test \
     's/^        locus_owner_drain\(owner\);/&\n        owner->hot.reclaimed_first = NULL;/'
-mutant wait-for-what-cannot-come $owner owner_test 's/owner->hot.pool->hot.top \+ owner->hot.pool->in_flight < count/0/'
+mutant wait-for-what-cannot-come $owner owner_test 's/pool->hot\.top \+ pool->counters\.kept \+ pool->in_flight < count/0/'
+mutant waiting-grow-leaves-kept-blocks $owner prefix_test 's/^        pool_reclaim\(pool, count\);.*//'
 mutant wait-without-end $owner owner_test 's/> owner->wait_ns\)/> 1000 * owner->wait_ns)/'
 mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && pool->in_flight/0/'
 mutant back-pressure-waits-one-block-late $owner backpressure_stress \
