@@ -71,7 +71,7 @@ mutant magazines-mix-the-ends $pages pages_test 's/pages->config\.split == LOCUS
 mutant high-end-for-all $pages pages_test 's/ask->kind >= LOCUS_PAGES_SCRATCH/true/'
 mutant one-zone-for-all $internal pages_test 's/pages->zones_count > 1 \? \(unsigned\)kind : 0/0/'
 mutant thrash-of-any-kind $report leave_test 's/ && gone->kind == ask->kind//; s/ \* LOCUS_PAGES_KINDS \+ \(unsigned\)kind//'
-mutant thrash-for-ever $report leave_test 's/ && now_ns - gone->at_ns < THRASH_NS//; s/eviction->at_ns \+ THRASH_NS/UINT64_MAX/'
+mutant thrash-for-ever $report leave_test 's/ && now_ns - gone->at_ns < THRASH_NS//; s/(until_ns = ).*;/\1UINT64_MAX;/'
 mutant overdue-at-once $report pages_test 's/ \|\| info->pinned_since_ns > overdue->before_ns//'
 
 mutant evicts-what-is-pinned $evictor leave_test 's/ && word_pins\(word\) == 0;/;/'
