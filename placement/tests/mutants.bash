@@ -67,6 +67,7 @@ execute() { # program file, its name, seconds that it may take, how much of it
     case $2 in
     *_litmus) timeout -k 5 $most "${fixed_addresses[@]}" "$1" $((200 * $4)) ;;
     nodes_stress) timeout -k 5 $most "$1" $((15 * $4)) 1 ;; # a lost wake-up is seen about every other second
+    pages_stress) timeout -k 5 $most "$1" $((5 * $4)) 1 ;;  # a pin that overtakes a claim, on a busy machine even less often
     *_stress) timeout -k 5 $most "$1" "$4" 1 ;;
     *_test) timeout -k 5 $most "$1" -j1 --fail-fast ;;
     esac
