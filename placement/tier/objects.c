@@ -3,6 +3,8 @@
 // objects: see objects.h.
 #include "objects.h"
 
+#include "id_hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -142,15 +144,9 @@ uint32_t objects_run(const struct objects *objects, uint32_t unit, uint32_t *nex
 
 // --- keys ----------------------------------------------------------------------------------------------------------------------
 
-static uint32_t place_of(const struct objects *objects, struct locus_id id)
+static uint32_t place_of(const struct objects *objects, struct locus_id key)
 {
-    uint64_t key = id.word[0] ^ id.word[1] * 0x9e3779b97f4a7c15; // then the finalizer of MurmurHash3
-    key ^= key >> 33;
-    key *= 0xff51afd7ed558ccd;
-    key ^= key >> 33;
-    key *= 0xc4ceb9fe1a85ec53;
-    key ^= key >> 33;
-    return (uint32_t)key & objects->mask;
+    return (uint32_t)id_place(key, objects->mask + UINT64_C(1));
 }
 
 static uint32_t place_find(const struct objects *objects, struct locus_id key) // its place, or the free one where it would be

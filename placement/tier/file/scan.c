@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "id_hash.h"
 #include "placement/tier/crc.h"
 
 #define PIECE_BLOCKS 256u // headers in one read
@@ -156,7 +157,7 @@ static int content_of(struct scan *scan, const struct file_header *header, enum 
 
 static struct newest *newest_of(const struct scan *scan, struct locus_id key)
 {
-    uint64_t place = ((key.word[0] ^ key.word[1]) * 0x9e3779b97f4a7c15) >> 32 & scan->mask;
+    uint64_t place = id_place(key, scan->mask + UINT64_C(1));
     while (scan->newest[place].sequence && !locus_id_equal(scan->newest[place].key, key))
         place = (place + 1) & scan->mask;
     return &scan->newest[place];
