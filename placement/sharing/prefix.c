@@ -66,7 +66,8 @@ struct locus_prefix {
 
 static inline uint32_t block_of(const struct locus_prefix *prefix, struct locus_id id)
 {
-    return index_find(&prefix->index, id);
+    locus_block block = index_find(&prefix->index, id);
+    return block == LOCUS_BLOCK_NONE ? NONE : locus_block_index(block);
 }
 
 static locus_block handle(const struct locus_prefix *prefix, uint32_t block)
@@ -478,42 +479,26 @@ uint32_t locus_prefix_look(const struct locus_prefix *prefix, const struct locus
     return found;
 }
 
-// The block's generation is on its way; its handle is made later.
-static inline uint32_t announced(const struct locus_prefix *prefix, uint32_t block)
-{
-    __builtin_prefetch(&prefix->pool->generation[block & -(uint32_t)(block != NONE)]);
-    return block;
-}
-
-// Without a branch, as in index_find_near().
-static inline locus_block handle_if(const struct locus_prefix *prefix, uint32_t block)
-{
-    const uint64_t there = block != NONE;
-    return handle(prefix, block & -(uint32_t)there) & -there;
-}
-
 // At most AHEAD ids. The few that are further are looked for at the end, their second lines all on their way at once. Which ones
 // these are is kept in a register: a store whose place depends on what is not here yet would hold back the loads behind it.
 static uint32_t find_batch(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count, locus_block blocks[])
 {
     const struct prefix_index *index = &prefix->index;
     uint64_t far = 0;
-    uint32_t found = 0, block[AHEAD];
+    uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
         index_fetch(index_line_of(index, ids[i]));
     for (uint32_t i = 0; i < count; i++) {
         bool further;
-        block[i] = announced(prefix, index_find_near(index_line_of(index, ids[i]), ids[i], &further));
+        blocks[i] = index_find_near(index_line_of(index, ids[i]), ids[i], &further);
+        found += blocks[i] != LOCUS_BLOCK_NONE;
         far |= (uint64_t)further << i;
     }
     for (uint64_t left = far; left; left &= left - 1)
         index_fetch(index_line_after(index, ids[__builtin_ctzll(left)]));
     for (; far; far &= far - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(far);
-        block[i] = announced(prefix, index_find_further(index, ids[i]));
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        blocks[i] = handle_if(prefix, block[i]);
+        blocks[i] = index_find_further(index, ids[i]);
         found += blocks[i] != LOCUS_BLOCK_NONE;
     }
     return found;
@@ -560,7 +545,7 @@ int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const s
     if (found > table->capacity - begin)
         found = table->capacity - begin;
     for (int error; done < found; done++) {
-        error = adopt(prefix, table, handle(prefix, block_of(prefix, ids[done])));
+        error = adopt(prefix, table, index_find(&prefix->index, ids[done]));
         if (error) {
             locus_owner_truncate(prefix->owner, table, begin);
             return error;
@@ -605,7 +590,7 @@ static void publish(struct locus_prefix *prefix, const struct locus_id ids[], co
     entry->fresh = true;
     if (prefix->tokens)
         memcpy(tokens_of(prefix, block), tokens + i * (size_t)per_block, per_block * sizeof *tokens);
-    index_add(&prefix->index, ids[i], block);
+    index_add(&prefix->index, ids[i], it);
     counter_add(&prefix->counters.blocks_known, 1);
     pool_publish(prefix->pool, it);
     if (prefix->sink.drop)

@@ -17,8 +17,8 @@
 // adapters or tenants must differ: salt them. The cache takes equal ids for equal tokens, unless it is told to check that
 // (prefix_check.h).
 //
-// Cost. A look-up reads one line of an open-addressing table: three ids and their blocks, at most half full and on the pool's node,
-// 43 bytes a block. Beside it 56 bytes a block say what it was published as. All three look-ups fetch the lines of later ids while
+// Cost. A look-up reads one line of an open-addressing table: two ids and their blocks, at most half full and on the pool's node,
+// 64 bytes a block. Beside it 56 bytes a block say what it was published as. All three look-ups fetch the lines of later ids while
 // they compare earlier ones, which hides most of the misses of a large table; find() does best, 64 ids at a time.
 //
 // What leaves is lost, unless the cache has a sink: then it goes to slower memory or to a file, and comes back (prefix_sink.h).

@@ -29,15 +29,15 @@ static struct locus_id *id_at(const struct prefix_index *index, uint64_t at)
     return &index->line[at / INDEX_LINE_IDS].id[at % INDEX_LINE_IDS];
 }
 
-static uint32_t *complement_at(const struct prefix_index *index, uint64_t at)
+static locus_block *block_at(const struct prefix_index *index, uint64_t at)
 {
-    return &index->line[at / INDEX_LINE_IDS].complement[at % INDEX_LINE_IDS];
+    return &index->line[at / INDEX_LINE_IDS].block[at % INDEX_LINE_IDS];
 }
 
-static void set(struct prefix_index *index, uint64_t at, struct locus_id id, uint32_t complement)
+static void set(struct prefix_index *index, uint64_t at, struct locus_id id, locus_block block)
 {
     *id_at(index, at) = id;
-    *complement_at(index, at) = complement;
+    *block_at(index, at) = block;
 }
 
 static uint64_t first_place(const struct prefix_index *index, struct locus_id id)
@@ -54,14 +54,14 @@ static uint64_t place_of(const struct prefix_index *index, struct locus_id id)
     return at;
 }
 
-uint32_t index_find_further(const struct prefix_index *index, struct locus_id id)
+locus_block index_find_further(const struct prefix_index *index, struct locus_id id)
 {
-    return ~*complement_at(index, place_of(index, id));
+    return *block_at(index, place_of(index, id));
 }
 
-void index_add(struct prefix_index *index, struct locus_id id, uint32_t block)
+void index_add(struct prefix_index *index, struct locus_id id, locus_block block)
 {
-    set(index, place_of(index, id), id, ~block);
+    set(index, place_of(index, id), id, block);
 }
 
 // What follows without a gap may have been pushed on by the place that becomes empty: whoever may move up into it does.
@@ -71,10 +71,10 @@ void index_drop(struct prefix_index *index, struct locus_id id)
     for (uint64_t at = next(index, gap); !locus_id_is_none(*id_at(index, at)); at = next(index, at)) {
         if (way(index, first_place(index, *id_at(index, at)), at) < way(index, gap, at))
             continue;
-        set(index, gap, *id_at(index, at), *complement_at(index, at));
+        set(index, gap, *id_at(index, at), *block_at(index, at));
         gap = at;
     }
-    set(index, gap, (struct locus_id){{0}}, 0);
+    set(index, gap, (struct locus_id){{0}}, LOCUS_BLOCK_NONE);
 }
 
 int memory_beside(struct locus_region **out, const struct locus_pool *pool, uint64_t bytes)
@@ -96,10 +96,10 @@ int memory_beside(struct locus_region **out, const struct locus_pool *pool, uint
     return error;
 }
 
-// So many lines that half of the places stay empty, and one at least: a look-up ends there.
+// As many lines as blocks, so half of the places stay empty, and one at least: a look-up ends there.
 int index_open(struct prefix_index *index, const struct locus_pool *pool)
 {
-    index->lines = (2 * (uint64_t)pool->blocks + INDEX_LINE_IDS - 1) / INDEX_LINE_IDS;
+    index->lines = pool->blocks;
     int error = memory_beside(&index->region, pool, index->lines * sizeof *index->line);
     if (!error)
         index->line = locus_region_base(index->region);

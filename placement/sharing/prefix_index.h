@@ -2,9 +2,10 @@
 //
 // prefix_index: which block has an id. Not installed.
 //
-// Open addressing. Three ids share a cache line with their blocks; an id begins at the first place of its line and goes on from
-// there, line after line, so that of a table that is half full few look-ups read a second line. A place that becomes empty is
-// filled from behind: there are no tombstones, and what follows an empty place is not looked at.
+// Open addressing. Two ids share a cache line with the handles of their blocks, so that a look-up reads nothing else; an id begins
+// at the first place of its line and goes on from there, line after line, so that of a table that is half full few look-ups read a
+// second line. A place that becomes empty is filled from behind: there are no tombstones, and what follows an empty place is not
+// looked at.
 #ifndef LOCUS_PREFIX_INDEX_H
 #define LOCUS_PREFIX_INDEX_H
 
@@ -14,12 +15,12 @@
 #include "id_hash.h"
 #include "pool_internal.h"
 
-#define INDEX_LINE_IDS 3u
+#define INDEX_LINE_IDS 2u
 
 // A line of zeros is empty, as memory is that nobody has touched.
 struct index_line {
     _Alignas(LOCUS_CACHE_LINE) struct locus_id id[INDEX_LINE_IDS]; // none: the place is empty
-    uint32_t complement[INDEX_LINE_IDS]; // of the block's index; 0 where the place is empty
+    locus_block block[INDEX_LINE_IDS]; // LOCUS_BLOCK_NONE where the place is empty
 };
 
 struct prefix_index {
@@ -33,9 +34,9 @@ int memory_beside(struct locus_region **out, const struct locus_pool *pool, uint
 
 int index_open(struct prefix_index *index, const struct locus_pool *pool); // as memory_beside()
 void index_close(struct prefix_index *index);                              // {0} is allowed
-void index_add(struct prefix_index *index, struct locus_id id, uint32_t block); // pre: it is not there
+void index_add(struct prefix_index *index, struct locus_id id, locus_block block); // pre: it is not there
 void index_drop(struct prefix_index *index, struct locus_id id);           // pre: it is there
-uint32_t index_find_further(const struct prefix_index *index, struct locus_id id);
+locus_block index_find_further(const struct prefix_index *index, struct locus_id id);
 
 static inline const struct index_line *index_line_of(const struct prefix_index *index, struct locus_id id)
 {
@@ -50,21 +51,21 @@ static inline const struct index_line *index_line_after(const struct prefix_inde
 
 // All ids of the line are compared, without a branch that depends on where it is or whether it is there: the processor would guess
 // it, and often wrong. *further: it may be in the next line, as this one is full. None finds an empty place, or is further.
-static inline uint32_t index_find_near(const struct index_line *line, struct locus_id id, bool *further)
+static inline locus_block index_find_near(const struct index_line *line, struct locus_id id, bool *further)
 {
-    uint32_t complement = 0;
-#pragma GCC unroll 3
+    locus_block block = LOCUS_BLOCK_NONE;
+#pragma GCC unroll 2
     for (unsigned i = 0; i < INDEX_LINE_IDS; i++)
-        complement |= line->complement[i] & -(uint32_t)locus_id_equal(line->id[i], id);
-    *further = (complement | (uint32_t)locus_id_is_none(line->id[INDEX_LINE_IDS - 1])) == 0;
-    return ~complement;
+        block |= line->block[i] & -(uint64_t)locus_id_equal(line->id[i], id);
+    *further = (block | (uint64_t)locus_id_is_none(line->id[INDEX_LINE_IDS - 1])) == 0;
+    return block;
 }
 
-// LOCUS_EVICT_NONE: it is not there.
-static inline uint32_t index_find(const struct prefix_index *index, struct locus_id id)
+// LOCUS_BLOCK_NONE: it is not there.
+static inline locus_block index_find(const struct prefix_index *index, struct locus_id id)
 {
     bool further;
-    uint32_t block = index_find_near(index_line_of(index, id), id, &further);
+    locus_block block = index_find_near(index_line_of(index, id), id, &further);
     return __builtin_expect(further, 0) ? index_find_further(index, id) : block;
 }
 
