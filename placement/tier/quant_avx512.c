@@ -51,7 +51,8 @@ TARGET static bool from_f16(char *to, const uint16_t *from, size_t groups)
     return true;
 }
 
-OP bool has_never(const char *levels)
+// Out of the way of the loop, whose code it would change.
+TARGET static __attribute__((cold, noinline)) bool has_never(const char *levels)
 {
     __m256i never = _mm256_set1_epi8(QUANT_NEVER);
     __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)levels);

@@ -47,7 +47,8 @@ static bool from_f16(char *to, const uint16_t *from, size_t groups)
     return true;
 }
 
-OP bool has_never(const char *levels)
+// Out of the way of the loop, whose code it would change.
+static __attribute__((cold, noinline)) bool has_never(const char *levels)
 {
     int8x16_t least = vld1q_s8((const int8_t *)levels);
     for (unsigned i = sizeof least; i < LOCUS_INT8_GROUP; i += sizeof least)
