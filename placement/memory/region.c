@@ -3,12 +3,13 @@
 // region: makes a span, guards it, places it, and fills it if asked.
 //
 // The span is cut out of a larger PROT_NONE reservation. That gives the guard pages at no cost, and the alignment: mmap aligns to
-// base pages only, so the reservation is larger by the alignment, and the surplus is given back. A span of base pages becomes
-// usable by mprotect, so there is never a moment without a mapping. A hugetlb span needs a mapping of its own: the middle is
-// unmapped and mapped again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already
+// base pages only, so the reservation is larger by the alignment, and the surplus is given back. A span becomes usable by mprotect,
+// so one of base pages is never without a mapping. A hugetlb span needs a mapping of its own: the middle is unmapped and mapped
+// again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already
 // removed the old mapping, and unmapping the whole reservation could hit what another thread has mapped into the hole.
 //
-// Order: the policy is set before the first touch, or pages would have to migrate. The room is checked before the span is
+// Order: the policy is set before the first touch, or pages would have to migrate; and before the span may be touched, because in a
+// process that locks what it maps (mlockall) mprotect brings all its pages in. The room is checked before the span is
 // populated, because the kernel kills the process if it does not fit (region_room.c). The check is repeated before each step, so
 // other processes can surprise us only by what they take during one step.
 //
@@ -113,7 +114,7 @@ static int map_hugetlb(struct locus_region *region)
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT | MAP_FIXED_NOREPLACE;
     if (munmap(region->base, region->bytes) != 0)
         return -ENOMEM;
-    void *span = mmap(region->base, region->bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *span = mmap(region->base, region->bytes, PROT_NONE, flags, -1, 0);
     if (span == region->base)
         return 0;
     if (span != MAP_FAILED) // a kernel before 4.17 takes the address as a hint
@@ -125,31 +126,31 @@ static int map_hugetlb(struct locus_region *region)
     return -ENOMEM;
 }
 
+// To madvise the one mapping too many is EAGAIN, which is ENOMEM elsewhere.
+static int madvised(const struct locus_region *region, int advice)
+{
+    if (madvise(region->base, region->bytes, advice) == 0)
+        return 0;
+    return errno == EAGAIN ? -ENOMEM : -errno;
+}
+
 // EINVAL means a kernel without transparent huge pages. If base pages were requested, that is what we have then.
 static int advise(struct locus_region *region)
 {
     bool thp = region->config.page == LOCUS_PAGE_THP;
-    if (madvise(region->base, region->bytes, thp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0)
-        region->thp_advised = thp;
-    else if (errno != EINVAL)
-        return -errno;
-    else if (thp)
-        return -ENOSYS;
-    return 0;
+    int result = madvised(region, thp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    region->thp_advised = thp && result == 0;
+    if (result == -EINVAL)
+        result = thp ? -ENOSYS : 0;
+    return result;
 }
 
 static int map_span(struct locus_region *region, size_t base_page)
 {
     int result = reserve(region, base_page);
-    if (!result && region_is_pooled(&region->config))
-        result = map_hugetlb(region);
-    else if (!result && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
-        result = -errno;
-    else if (!result)
-        result = advise(region);
-    if (!result && madvise(region->base, region->bytes, MADV_DONTFORK) != 0)
-        result = -errno;
-    return result;
+    if (!result)
+        result = region_is_pooled(&region->config) ? map_hugetlb(region) : advise(region);
+    return result ? result : madvised(region, MADV_DONTFORK);
 }
 
 // In the caller's memory or in a mapping of ours.
@@ -162,6 +163,15 @@ static int have_span(struct locus_region *region)
     region->base = region->config.memory;
     region->bytes = region->config.bytes;
     return 0;
+}
+
+// Placed, and then usable.
+static int place_span(const struct locus_region *region)
+{
+    int result = region_policy_apply(region);
+    if (!result && !region->config.memory && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
+        result = -errno;
+    return result;
 }
 
 // Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: a
@@ -235,7 +245,7 @@ int locus_region_open(struct locus_region **out, const struct locus_region_confi
     region->nodes = nodes;
     result = have_span(region);
     if (!result)
-        result = region_policy_apply(region);
+        result = place_span(region);
     if (!result && config.populate)
         result = populate(region);
     if (result) {

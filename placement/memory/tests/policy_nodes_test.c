@@ -26,6 +26,26 @@ Test(policy, several_nodes_are_granted_as_a_set_and_no_page_is_outside)
     }
 }
 
+// Such a process has all pages of a span at the moment at which it may be touched.
+Test(policy, what_is_locked_as_it_is_mapped_lies_on_the_node_that_was_named)
+{
+    int first, second;
+    if (!two_nodes(&first, &second))
+        cr_skip_test(NEEDS_TWO);
+    skip_unless_available(LOCUS_POLICY_BIND);
+    if (mlockall(MCL_FUTURE) != 0)
+        cr_skip_test("this process may not lock what it maps");
+    for (int node = first; node < NODES; node = next_node(node + 1, true)) {
+        struct locus_region_config config = on_nodes(LOCUS_POLICY_BIND, set_of(node, node));
+        config.populate = false;
+        struct locus_region *region = must_open(&config);
+        struct locus_placement placement = must_hold(region, &config);
+        cr_assert_eq(pages_on(&placement, node), units(PAGES));
+        locus_region_close(region);
+    }
+    cr_assert_eq(munlockall(), 0);
+}
+
 Test(policy, interleave_gives_256_of_512_pages_to_each_of_two_nodes)
 {
     int first, second;
