@@ -4,7 +4,8 @@
 #
 # engine_mutants.sh: would the tests with real llama.cpp notice? The backend is broken on purpose, one thing at a time, and built
 # anew from that source; then the logits, a program of engine_contexts.c, or pages and CPUs in an emulated machine of two nodes must
-# show it. It needs the engine, which it fetches, and for the last part the guest. A race may need several runs.
+# show it. It needs the engine, which it fetches, and for the last part the guest. A race may need several runs. Many mutants hang:
+# what takes far longer than the slowest control did, on this machine in this minute, does.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
@@ -17,8 +18,9 @@ contexts=$scratch/contexts
 over_llama "$contexts" testbed/engine/tests/engine_contexts.c >"$out" 2>&1 ||
     { fail 'engine_contexts compiles' "$(head -n 1 "$out")"; exit 1; }
 
+limit=300 slowest=0 # seconds
 llama() { # shape, words...
-    timeout -k 5 300 "$build/locus-llama" --quiet --model "$scratch/$1.gguf" --steps 6 --batch 2 --prompt 601 "${@:2}" \
+    timeout -k 5 "$limit" "$build/locus-llama" --quiet --model "$scratch/$1.gguf" --steps 6 --batch 2 --prompt 601 "${@:2}" \
         >"$out" 2>"$err"
 }
 # Of 601 tokens of width 264 no sum has whole lines.
@@ -41,7 +43,7 @@ logits() { # shape, split, devices
     done
 }
 context() { # what, split, devices
-    LOCUS_NODES=$(zeros "$3") timeout -k 5 300 "$contexts" "$engine/lib" "$1" "$scratch/tiny.gguf" "$2" "$3" \
+    LOCUS_NODES=$(zeros "$3") timeout -k 5 "$limit" "$contexts" "$engine/lib" "$1" "$scratch/tiny.gguf" "$2" "$3" \
         >"$out" 2>"$err"
 }
 
@@ -74,7 +76,7 @@ form() { # served|refused, FLAG...: in a process with a ggml of that form
 two_threads_gone() { # several times, because it may go between two graphs, where its partner does not wait for it
     local try
     for try in 1 2 3 4 5; do
-        LOCUS_NODES=0 LOCUS_THREADS=2 timeout -k 5 300 "$contexts" "$engine/lib" gone "$scratch/tiny.gguf" layer 1 \
+        LOCUS_NODES=0 LOCUS_THREADS=2 timeout -k 5 "$limit" "$contexts" "$engine/lib" gone "$scratch/tiny.gguf" layer 1 \
             >"$out" 2>"$err" || return 1
     done
 }
@@ -92,8 +94,10 @@ mutant() { # name, file, sed expression, who must notice...
     if GGML_BACKEND_PATH=$plugin "${@:4}"; then fail "mutant $1" "survived ${*:4}"; else pass "mutant $1: killed by ${*:4}"; fi
 }
 control() {
+    local began=$SECONDS
     why=
     GGML_BACKEND_PATH=$build/libggml-locus.so check "control $*" "$@"
+    slowest=$((SECONDS - began > slowest ? SECONDS - began : slowest))
 }
 unpinned='s/locus_pin_node\(.*\);/0;/; s/\.strict_cpu = true/.strict_cpu = false/; s/params\.cpumask\[.*\] = true;/;/'
 stream=placement/ggml/stream.c group=placement/ggml/group.c buffer=placement/ggml/buffer.c layout=placement/ggml/layout.c
@@ -112,6 +116,7 @@ for kv in on-demand static populated; do LOCUS_KV=$kv control context cleared la
 for split in layer tensor; do control few $split; done
 pinned=
 [ "$(nproc)" -lt 2 ] || { pinned=yes && control context pinned tensor 2 && control two_threads_gone; }
+limit=$((20 + 3 * slowest))
 
 # --- the sum, and who waits for whom -------------------------------------------------------------------------------------------
 
