@@ -5,8 +5,8 @@
 // The span is cut out of a larger PROT_NONE reservation. That gives the guard pages at no cost, and the alignment: mmap aligns to
 // base pages only, so the reservation is larger by the alignment, and the surplus is given back. A span becomes usable by mprotect,
 // so one of base pages is never without a mapping. A hugetlb span needs a mapping of its own: the middle is unmapped and mapped
-// again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already
-// removed the old mapping, and unmapping the whole reservation could hit what another thread has mapped into the hole.
+// again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already removed the old
+// mapping, and unmapping the whole reservation could hit what another thread has mapped into the hole.
 //
 // Order: the policy is set before the first touch, or pages would have to migrate; and before the span may be touched, because in a
 // process that locks what it maps (mlockall) mprotect brings all its pages in. The room is checked before the span is
