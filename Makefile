@@ -98,7 +98,7 @@ public      := $(addprefix placement/,$(addprefix base/,cpu_relax.h id.h version
                  $(addprefix domain/,domain.h domain_health.h locus.h) \
                  retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \
                  $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
-                 adapter/adapter.h adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
+                 adapter/adapter.h adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/topo_node.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)

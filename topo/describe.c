@@ -24,10 +24,6 @@
 // The XML of the largest machines (thousands of CPUs, all caches and devices) is a few MiB.
 #define XML_BYTES_MAX (64u << 20)
 
-// CPUs that this process may not use also belong to the machine. Without DONT_CHANGE_BINDING hwloc's x86 backend would move the
-// calling thread over every CPU.
-#define HWLOC_FLAGS (HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING)
-
 // A file name may contain any character, but a reason is one line.
 static void without_controls(char *text)
 {
@@ -190,12 +186,14 @@ static int load_synthetic(hwloc_topology_t topology, const char *source, const s
     return 0;
 }
 
-static int load_machine(hwloc_topology_t topology, const struct topo_why *why)
+// lstopo in the same shell would show the other machine, and what we showed would be taken for it.
+int topo_describe_environment(const struct topo_why *why)
 {
-    if (hwloc_topology_load(topology))
-        return topo_why(why, -errno, "hwloc cannot discover this machine: %s", strerror(errno));
-    if (!hwloc_topology_is_thissystem(topology))
-        return topo_why(why, -EINVAL, "the environment hides this machine from hwloc: unset HWLOC_XMLFILE and HWLOC_SYNTHETIC");
+    static const char *const names[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"};
+    const char *same = getenv("HWLOC_THISSYSTEM");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]) && !(same && strcmp(same, "1") == 0))
+            return topo_why(why, -EINVAL, "%s in the environment names another machine than this one: unset it", names[i]);
     return 0;
 }
 
@@ -204,13 +202,9 @@ int topo_describe(hwloc_topology_t *out, const char *source, const struct topo_w
     hwloc_topology_t topology = NULL;
     if (hwloc_topology_init(&topology))
         return topo_why(why, -ENOMEM, "no memory for a topology");
-    int error = 0;
-    hwloc_topology_set_flags(topology, HWLOC_FLAGS);
-    switch (topo_describe_kind(source)) {
-    case LOCUS_TOPO_THIS_MACHINE: error = load_machine(topology, why); break;
-    case LOCUS_TOPO_XML: error = load_xml(topology, source, why); break;
-    case LOCUS_TOPO_SYNTHETIC: error = load_synthetic(topology, source, why); break;
-    }
+    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    bool xml = topo_describe_kind(source) == LOCUS_TOPO_XML;
+    int error = xml ? load_xml(topology, source, why) : load_synthetic(topology, source, why);
     if (error)
         hwloc_topology_destroy(topology);
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// describe (private): gets an hwloc topology from a file, a synthetic description or this machine, or says why not.
+// describe (private): gets an hwloc topology from a file or a synthetic description, or says why not.
 #ifndef TOPO_DESCRIBE_H
 #define TOPO_DESCRIBE_H
 
@@ -21,7 +21,10 @@ int topo_why(const struct topo_why *why, int error, const char *format, ...) __a
 
 enum locus_topo_source topo_describe_kind(const char *source);
 
-// On success *out belongs to the caller until hwloc_topology_destroy(). Errors as locus_topo_open().
+// Does the environment ask hwloc to show another machine as this one? 0, or -EINVAL with the variable in the reason.
+int topo_describe_environment(const struct topo_why *why);
+
+// `source` is not NULL. On success *out belongs to the caller until hwloc_topology_destroy(). Errors as locus_topo_open().
 int topo_describe(hwloc_topology_t *out, const char *source, const struct topo_why *why);
 
 // Version of the hwloc library in use, "2.9.0". hwloc stores it only in a topology that it discovered or synthesised.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model: from hwloc's tree of objects to two flat arrays, CPUs and nodes, in ascending OS index.
+// model: two flat arrays, CPUs and nodes, in ascending OS index; and how they come from hwloc's tree of objects.
 //
-// The arrays decide which CPU is on which node: each CPU names one node, and a node's CPU list is derived from that. In hwloc a
-// CPU may be local to several nodes (DRAM and HBM beside the same cores); in Linux it is on exactly one, and so it is here. hwloc
+// A node's list decides which CPUs are on it. In hwloc a CPU may be local to several nodes (DRAM and HBM beside the same cores); in
+// Linux it is on one of them, and so it is here. Where the kernel itself lists a CPU on several nodes (live.c), so do we. hwloc
 // checks the shape of a topology but not its OS indices. We refuse duplicates and absurd values, because everything above looks
 // things up by OS index.
 #include "topo/model.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/sysfs.h"
+// What NVIDIA's firmware says at least; topo_node.h tells what others say.
+#define GPU_DISTANCE 80u
 
 static int compare_cpus(const void *left, const void *right)
 {
@@ -53,21 +54,29 @@ static void describe_cpu(struct locus_topo_cpu *cpu, hwloc_topology_t topology, 
         cpu->smt_rank++;
 }
 
-int topo_model_cpus(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why)
+int topo_model_cpus_alloc(struct locus_topo *topo, unsigned count, const struct topo_why *why)
+{
+    topo->cpus = calloc(count, sizeof(*topo->cpus));
+    if (!topo->cpus)
+        return topo_why(why, -ENOMEM, "no memory for %u CPUs", count);
+    topo->info.cpus_count = count;
+    return 0;
+}
+
+int topo_model_described_cpus(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why)
 {
     int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
     if (count <= 0)
         return topo_why(why, -EINVAL, "the topology has no CPUs");
-    topo->cpus = calloc((size_t)count, sizeof(*topo->cpus));
-    if (!topo->cpus)
-        return topo_why(why, -ENOMEM, "no memory for %d CPUs", count);
-    topo->info.cpus_count = (unsigned)count;
+    int error = topo_model_cpus_alloc(topo, (unsigned)count, why);
+    if (error)
+        return error;
     for (unsigned i = 0; i < topo->info.cpus_count; i++)
         describe_cpu(&topo->cpus[i], topology, hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, i));
     qsort(topo->cpus, topo->info.cpus_count, sizeof(*topo->cpus), compare_cpus);
     for (unsigned i = 0; i < topo->info.cpus_count; i++) {
         bool repeated = i > 0 && topo->cpus[i - 1].os_index == topo->cpus[i].os_index;
-        int error = check_index("CPU", topo->cpus[i].os_index, repeated, why);
+        error = check_index("CPU", topo->cpus[i].os_index, repeated, why);
         if (error)
             return error;
         if (topo->cpus[i].smt_rank >= (int)topo->info.smt_max)
@@ -90,26 +99,57 @@ int topo_model_nodes_alloc(struct locus_topo *topo, unsigned count, const struct
     return 0;
 }
 
-char *topo_model_tier(hwloc_obj_t node)
+int topo_model_node_cpus(struct locus_topo *topo, struct locus_topo_node *node, const struct topo_idset *cpus,
+                         const struct topo_why *why)
 {
-    bool ordinary = !node || !node->subtype || strcmp(node->subtype, "DRAM") == 0;
-    return ordinary ? NULL : strdup(node->subtype);
+    size_t room = topo->node_cpus_count + topo->info.cpus_count;
+    unsigned *grown = realloc(topo->node_cpus, room * sizeof(*grown));
+    if (!grown)
+        return topo_why(why, -ENOMEM, "no memory for the CPUs of node %d", node->os_index);
+    topo->node_cpus = grown;
+    for (unsigned i = 0; i < topo->info.cpus_count; i++) {
+        struct locus_topo_cpu *cpu = &topo->cpus[i];
+        if (!topo_idset_has(cpus, cpu->os_index))
+            continue;
+        if (cpu->node < 0)
+            cpu->node = node->os_index;
+        topo->node_cpus[topo->node_cpus_count++] = cpu->os_index;
+        node->cpus_count++;
+        node->cpus_allowed_count += cpu->allowed;
+    }
+    return 0;
+}
+
+static char *described_tier(hwloc_obj_t node)
+{
+    return !node->subtype || strcmp(node->subtype, "DRAM") == 0 ? NULL : strdup(node->subtype);
 }
 
 // A description may call several nodes local to a CPU: this is the one on which Linux would put it.
-static void assign_cpus(struct locus_topo *topo, const hwloc_obj_t *objects)
+static const struct locus_topo_node *home_of(const struct locus_topo *topo, const hwloc_obj_t *objects, unsigned cpu)
 {
+    const struct locus_topo_node *best = NULL;
+    for (unsigned n = 0; n < topo->info.nodes_count; n++)
+        if (hwloc_bitmap_isset(objects[n]->cpuset, cpu) && (!best || (best->tier && !topo->nodes[n].tier)))
+            best = &topo->nodes[n];
+    return best;
+}
+
+static int assign_cpus(struct locus_topo *topo, const hwloc_obj_t *objects, const struct topo_why *why)
+{
+    int error = 0;
     for (unsigned i = 0; i < topo->info.cpus_count; i++) {
-        const struct locus_topo_node *best = NULL;
-        for (unsigned n = 0; n < topo->info.nodes_count; n++) {
-            const struct locus_topo_node *node = &topo->nodes[n];
-            if (!hwloc_bitmap_isset(objects[n]->cpuset, topo->cpus[i].os_index))
-                continue;
-            if (!best || (best->tier && !node->tier))
-                best = node;
-        }
-        topo->cpus[i].node = best ? best->os_index : -1;
+        const struct locus_topo_node *home = home_of(topo, objects, topo->cpus[i].os_index);
+        topo->cpus[i].node = home ? home->os_index : -1;
     }
+    for (unsigned n = 0; n < topo->info.nodes_count && !error; n++) {
+        struct topo_idset cpus = {{0}};
+        for (unsigned i = 0; i < topo->info.cpus_count; i++)
+            if (topo->cpus[i].node == topo->nodes[n].os_index)
+                topo_idset_add(&cpus, topo->cpus[i].os_index);
+        error = topo_model_node_cpus(topo, &topo->nodes[n], &cpus, why);
+    }
+    return error;
 }
 
 static void described_distances(struct locus_topo *topo, hwloc_topology_t topology)
@@ -136,7 +176,7 @@ static int described_node(struct locus_topo_node *node, hwloc_obj_t object, bool
     if (error)
         return error;
     node->os_index = (int)object->os_index;
-    node->tier = topo_model_tier(object);
+    node->tier = described_tier(object);
     node->memory.total_bytes = object->attr->numanode.local_memory;
     return 0;
 }
@@ -159,38 +199,44 @@ int topo_model_described_nodes(struct locus_topo *topo, hwloc_topology_t topolog
         if (error)
             goto out;
     }
-    assign_cpus(topo, objects);
+    error = assign_cpus(topo, objects, why);
     described_distances(topo, topology);
 out:
     free(objects);
     return error;
 }
 
-static enum locus_node_kind kind_of(const struct locus_topo_node *node)
+// No node with CPUs is known to be nearer than firmware says a GPU's memory is (topo_node.h).
+static bool is_gpu_far(const struct locus_topo *topo, const struct locus_topo_node *node)
 {
-    if (node->memory.total_bytes > 0)
-        return node->cpus_count > 0 ? LOCUS_NODE_DRAM : LOCUS_NODE_MEMORY_ONLY;
-    return node->cpus_count > 0 ? LOCUS_NODE_CPU_ONLY : LOCUS_NODE_EMPTY;
+    unsigned least = 0;
+    for (unsigned n = 0; n < topo->info.nodes_count; n++) {
+        unsigned distance = locus_topo_distance(topo, topo->nodes[n].os_index, node->os_index);
+        if (topo->nodes[n].cpus_count > 0 && distance > 0 && (least == 0 || distance < least))
+            least = distance;
+    }
+    return least >= GPU_DISTANCE;
 }
 
-int topo_model_finish(struct locus_topo *topo, const struct topo_why *why)
+static enum locus_node_kind kind_of(const struct locus_topo *topo, const struct locus_topo_node *node)
 {
-    topo->node_cpus = calloc(topo->info.cpus_count, sizeof(*topo->node_cpus));
-    if (!topo->node_cpus)
-        return topo_why(why, -ENOMEM, "no memory for %u CPUs", topo->info.cpus_count);
-    unsigned *next = topo->node_cpus;
+    bool memory = node->memory.total_bytes > 0;
+    if (node->cpus_count > 0)
+        return memory ? LOCUS_NODE_DRAM : LOCUS_NODE_CPU_ONLY;
+    if (!memory)
+        return LOCUS_NODE_EMPTY;
+    bool gpu = (node->tier && strcmp(node->tier, "GPUMemory") == 0) || is_gpu_far(topo, node);
+    return gpu ? LOCUS_NODE_GPU_MEMORY : LOCUS_NODE_MEMORY_ONLY;
+}
+
+void topo_model_finish(struct locus_topo *topo)
+{
+    const unsigned *next = topo->node_cpus;
     for (unsigned n = 0; n < topo->info.nodes_count; n++) {
         struct locus_topo_node *node = &topo->nodes[n];
         node->cpus = next;
-        for (unsigned i = 0; i < topo->info.cpus_count; i++) {
-            if (topo->cpus[i].node != node->os_index)
-                continue;
-            *next++ = topo->cpus[i].os_index;
-            node->cpus_allowed_count += topo->cpus[i].allowed;
-        }
-        node->cpus_count = (unsigned)(next - node->cpus);
-        node->kind = kind_of(node);
+        next += node->cpus_count;
+        node->kind = kind_of(topo, node);
         topo->info.memory_total_bytes += node->memory.total_bytes;
     }
-    return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model (private): how a struct locus_topo is built. Order: cpus, then one of the two ways to the nodes, then finish.
+// model (private): how a struct locus_topo is built. Order: a description's CPUs and nodes, or this machine's; then finish.
 #ifndef TOPO_MODEL_H
 #define TOPO_MODEL_H
 
@@ -18,31 +18,35 @@ struct locus_topo {
     struct locus_topo_node *nodes;
     struct locus_topo_cpu *cpus;
     unsigned *node_cpus;        // the CPU lists of all nodes, one after the other
+    size_t node_cpus_count;
     unsigned *distances;        // nodes_count rows of nodes_count
     struct locus_page_size pages[TOPO_PAGE_SIZES_MAX];
     char hwloc_version[16];
 };
 
 // All CPUs that hwloc lists, ascending, not assigned to nodes yet.
-int topo_model_cpus(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
+int topo_model_described_cpus(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
+
+// Room for `count` CPUs, all zero.
+int topo_model_cpus_alloc(struct locus_topo *topo, unsigned count, const struct topo_why *why);
 
 // Room for `count` nodes, all zero, and their distances, all unknown.
 int topo_model_nodes_alloc(struct locus_topo *topo, unsigned count, const struct topo_why *why);
 
-// A copy of hwloc's name for the node's memory, NULL for ordinary memory.
-char *topo_model_tier(hwloc_obj_t node);
+// The node lists these CPUs. Nodes come in ascending order, each once; a CPU may be on several.
+int topo_model_node_cpus(struct locus_topo *topo, struct locus_topo_node *node, const struct topo_idset *cpus,
+                         const struct topo_why *why);
 
 // Nodes, their memory and distances, from a description.
 int topo_model_described_nodes(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
 
-// Nodes of this machine, from the files under `root`; hwloc adds the tier names. `allowed` are the CPUs that the process may use.
-int topo_model_live_nodes(struct locus_topo *topo, const char *root, hwloc_topology_t topology, const struct topo_idset *allowed,
-                          const struct topo_why *why);
+// CPUs and nodes of the machine whose files are under `root`. `allowed` are the CPUs that the process may use.
+int topo_model_live(struct locus_topo *topo, const char *root, const struct topo_idset *allowed, const struct topo_why *why);
 
 // Page sizes and the hugetlb pools under `root`.
 void topo_model_pages(struct locus_topo *topo, const char *root);
 
-// Derives the rest: each node's CPU list and kind, and the sums.
-int topo_model_finish(struct locus_topo *topo, const struct topo_why *why);
+// Derives the rest: each node's kind, the place of its list of CPUs, and the sums.
+void topo_model_finish(struct locus_topo *topo);
 
 #endif

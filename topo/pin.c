@@ -39,8 +39,8 @@ int topo_allowed_cpus(struct topo_idset *out)
 }
 
 // Collects the CPUs of all nodes that are exactly `distance` away, and finds the next larger distance for the next attempt.
-static int cpus_at_distance(const char *root, const struct topo_idset *nodes, const unsigned *distances, unsigned distance,
-                            struct topo_idset *out, unsigned *next)
+static int cpus_at_distance(const char *root, const struct topo_idset *nodes, const struct topo_idset *allowed,
+                            const unsigned *distances, unsigned distance, struct topo_idset *out, unsigned *next)
 {
     *out = (struct topo_idset){{0}};
     *next = UINT_MAX;
@@ -53,7 +53,7 @@ static int cpus_at_distance(const char *root, const struct topo_idset *nodes, co
         if (there != distance)
             continue;
         struct topo_idset cpus;
-        int error = topo_sysfs_node_cpus(root, id, &cpus);
+        int error = topo_sysfs_node_cpus(root, id, allowed, &cpus);
         if (error)
             return error;
         topo_idset_unite(out, &cpus);
@@ -76,7 +76,7 @@ static int nearest_cpus(const char *root, unsigned node, const struct topo_idset
         error = 0;
     for (unsigned distance = 0; !error;) {
         unsigned next = 0;
-        error = cpus_at_distance(root, &nodes, distances, distance, out, &next);
+        error = cpus_at_distance(root, &nodes, allowed, distances, distance, out, &next);
         topo_idset_intersect(out, allowed);
         if (error || topo_idset_count(out) > 0)
             break;
@@ -90,7 +90,7 @@ static int nearest_cpus(const char *root, unsigned node, const struct topo_idset
 
 int topo_allowed_node_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out)
 {
-    int error = topo_sysfs_node_cpus(root, node, out);
+    int error = topo_sysfs_node_cpus(root, node, allowed, out);
     if (error)
         return error;
     if (topo_idset_count(out) == 0)

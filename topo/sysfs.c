@@ -6,8 +6,12 @@
 // CPUs that a thread can run on. And placement needs a node's free memory before every strict bind: a full hwloc discovery (tens
 // of milliseconds) would be too slow, and a cached one wrong.
 //
-// /sys/devices/system/node is absent from kernels without CONFIG_NUMA. There the whole machine is node 0; its memory is in
-// /proc/meminfo, whose lines have the same keys as nodeN/meminfo without the "Node N" in front, so one reader serves both.
+// /sys/devices/system/node is absent from kernels without CONFIG_NUMA, and sandboxes hide it: masked, empty or unreadable. There
+// the whole machine is node 0; its memory is in /proc/meminfo, whose lines have the same keys as nodeN/meminfo without the "Node N"
+// in front, so one reader serves both.
+//
+// lxcfs shows a container's CPUs under other numbers than the kernel runs them on. So a CPU that the process may run on exists, and
+// where there is one node only, it is there.
 #include "topo/sysfs.h"
 
 #include <errno.h>
@@ -17,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "topo/cpulist.h"
@@ -104,16 +109,22 @@ int topo_sysfs_u64(const char *root, const char *path, uint64_t *out)
     return strcmp(at, "\n") == 0 || *at == '\0' ? 0 : -EINVAL;
 }
 
-static bool numa_in_kernel(const char *root)
+// Not there, or kept from us: to a reader of a sandbox's files this is the same.
+static bool is_hidden(int error)
+{
+    return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EPERM;
+}
+
+bool topo_sysfs_nodes_hidden(const char *root)
 {
     struct topo_idset online;
-    return topo_sysfs_idset(root, "/sys/devices/system/node/online", &online) != -ENOENT;
+    return is_hidden(topo_sysfs_idset(root, "/sys/devices/system/node/online", &online));
 }
 
 int topo_sysfs_nodes(const char *root, struct topo_idset *out)
 {
     int error = topo_sysfs_idset(root, "/sys/devices/system/node/online", out);
-    if (error != -ENOENT)
+    if (!is_hidden(error))
         return error;
     memset(out, 0, sizeof(*out));
     topo_idset_add(out, 0);
@@ -123,21 +134,36 @@ int topo_sysfs_nodes(const char *root, struct topo_idset *out)
 int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out)
 {
     int error = topo_sysfs_idset(root, "/sys/devices/system/node/has_memory", out);
-    return error == -ENOENT ? topo_sysfs_nodes(root, out) : error;
+    return is_hidden(error) ? topo_sysfs_nodes(root, out) : error;
 }
 
-int topo_sysfs_node_cpus(const char *root, unsigned node, struct topo_idset *out)
+// Of the only node. A list that contradicts `allowed` is another machine's, or a container's own numbers.
+static int all_cpus(const char *root, const char *path, const struct topo_idset *allowed, struct topo_idset *out)
+{
+    struct topo_idset both = *allowed;
+    int error = topo_sysfs_idset(root, path, out);
+    if (error && (!is_hidden(error) || topo_idset_count(allowed) == 0))
+        return error == -ENOENT ? -ENODEV : error;
+    if (!error)
+        topo_idset_intersect(&both, out);
+    if (error || memcmp(&both, allowed, sizeof(both)) != 0)
+        *out = *allowed;
+    return 0;
+}
+
+int topo_sysfs_node_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out)
 {
     struct topo_idset online;
+    char path[64] = "/sys/devices/system/cpu/online";
     int error = topo_sysfs_nodes(root, &online);
     if (error)
         return error;
     if (!topo_idset_has(&online, node))
         return -ENODEV;
-    if (!numa_in_kernel(root))
-        return topo_sysfs_idset(root, "/sys/devices/system/cpu/online", out);
-    char path[64];
-    snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
+    if (!topo_sysfs_nodes_hidden(root))
+        snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
+    if (topo_idset_count(&online) == 1)
+        return all_cpus(root, path, allowed, out);
     error = topo_sysfs_idset(root, path, out);
     return error == -ENOENT ? -ENODEV : error;
 }
@@ -189,17 +215,29 @@ static int parse_meminfo(const char *text, struct locus_node_memory *out)
     return 0;
 }
 
+// Without /proc/meminfo (ProcSubset=pid): what is reclaimable is unknown then, and counts as nothing.
+static int ask_sysinfo(struct locus_node_memory *out)
+{
+    struct sysinfo host;
+    if (sysinfo(&host))
+        return -errno;
+    *out = (struct locus_node_memory){.total_bytes = (uint64_t)host.totalram * host.mem_unit,
+                                      .free_bytes = (uint64_t)host.freeram * host.mem_unit};
+    return 0;
+}
+
 int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out)
 {
-    if (node < 0)
-        return -ENODEV;
     char path[64] = "/proc/meminfo";
-    if (numa_in_kernel(root))
-        snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
-    else if (node != 0)
+    bool hidden = topo_sysfs_nodes_hidden(root);
+    if (node < 0 || (hidden && node != 0))
         return -ENODEV;
+    if (!hidden)
+        snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
     char text[TEXT_BYTES];
     int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    if (hidden && is_hidden(error) && !*root)
+        return ask_sysinfo(out);
     if (error)
         return error == -ENOENT ? -ENODEV : error;
     return parse_meminfo(text, out);
@@ -260,7 +298,7 @@ int topo_sysfs_mems_allowed(const char *root, struct topo_idset *out)
     error = *root ? -ENOSYS : kernel_mems_allowed(out);     // the running kernel knows nothing of another root
     if (error)
         error = topo_sysfs_status_list(root, "Mems_allowed_list", out);
-    if (error == -ENOENT) {                                 // no cpusets in the kernel: nothing is forbidden
+    if (is_hidden(error)) {                                 // no cpusets in the kernel: nothing is forbidden
         *out = with_memory;
         return 0;
     }

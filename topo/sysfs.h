@@ -7,6 +7,7 @@
 #ifndef TOPO_SYSFS_H
 #define TOPO_SYSFS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,12 +26,14 @@ int topo_sysfs_u64(const char *root, const char *path, uint64_t *out);
 // A figure in a file of lines such as "VmSize:  4 kB" (/proc/meminfo, /proc/self/status), in bytes. -ENOENT: no such key.
 int topo_sysfs_bytes(const char *root, const char *path, const char *key, uint64_t *out);
 
-// Nodes that are online. A kernel without /sys/devices/system/node has node 0 only.
+// Nodes that are online. Where /sys/devices/system/node is missing or hidden there is node 0 only.
 int topo_sysfs_nodes(const char *root, struct topo_idset *out);
+bool topo_sysfs_nodes_hidden(const char *root);
 
-// Nodes that have memory, and the online CPUs of one node (for that kernel: node 0, all online CPUs). -ENODEV: no such node.
+// Nodes that have memory, and the online CPUs of one node (hidden: node 0, all online CPUs). -ENODEV: no such node. `allowed` are
+// the CPUs that this process may use ({0} for another machine): a single node has them, whatever its file says.
 int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out);
-int topo_sysfs_node_cpus(const char *root, unsigned node, struct topo_idset *out);
+int topo_sysfs_node_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out);
 int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out);
 
 // distances[i] is the distance from `node` to the i-th online node: the file has one number per online node. -ENOENT: the kernel

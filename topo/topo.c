@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo: opens a description, and looks things up in it.
+// topo: opens a description, looks things up in it, and answers the live queries that placement makes before it binds.
 //
-// The hwloc topology is freed once its facts are in the two flat arrays of model.h. What remains is small, immutable, and free of
-// hwloc's types, so a program that embeds the library need not know hwloc.
+// A description's hwloc topology is freed once its facts are in the two flat arrays of model.h. What remains is small, immutable,
+// and free of hwloc's types, so a program that embeds the library need not know hwloc.
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -12,12 +12,16 @@
 #include "topo/allowed.h"
 #include "topo/cgroup.h"
 #include "topo/model.h"
+#include "topo/sysfs.h"
 
-static int build_live(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why)
+static int build_live(struct locus_topo *topo, const struct topo_why *why)
 {
     struct topo_idset allowed;
     struct topo_cgroup_memory memory;
-    int error = topo_allowed_cpus(&allowed);
+    int error = topo_describe_environment(why);
+    if (error)
+        return error;
+    error = topo_allowed_cpus(&allowed);
     if (error)
         return topo_why(why, error, "cannot read which CPUs this process may use");
     error = topo_cgroup_memory("", &memory);
@@ -25,27 +29,31 @@ static int build_live(struct locus_topo *topo, hwloc_topology_t topology, const 
         return topo_why(why, -EIO, "cannot read this process's cgroup memory limit");
     topo->info.cgroup_limit_bytes = memory.limit_bytes;
     topo_model_pages(topo, "");
-    return topo_model_live_nodes(topo, "", topology, &allowed, why);
+    return topo_model_live(topo, "", &allowed, why);
 }
 
-static int build(struct locus_topo *topo, const char *source, const struct topo_why *why)
+static int build_described(struct locus_topo *topo, const char *source, const struct topo_why *why)
 {
     hwloc_topology_t topology = NULL;
     int error = topo_describe(&topology, source, why);
     if (error)
         return error;
+    error = topo_model_described_cpus(topo, topology, why);
+    if (!error)
+        error = topo_model_described_nodes(topo, topology, why);
+    hwloc_topology_destroy(topology);
+    return error;
+}
+
+static int build(struct locus_topo *topo, const char *source, const struct topo_why *why)
+{
     topo->info.source = topo_describe_kind(source);
     topo->info.cgroup_limit_bytes = UINT64_MAX;
     topo_describe_version(topo->hwloc_version, sizeof(topo->hwloc_version));
     topo->info.hwloc_version = topo->hwloc_version;
-    error = topo_model_cpus(topo, topology, why);
-    if (!error && topo->info.source == LOCUS_TOPO_THIS_MACHINE)
-        error = build_live(topo, topology, why);
-    else if (!error)
-        error = topo_model_described_nodes(topo, topology, why);
+    int error = source ? build_described(topo, source, why) : build_live(topo, why);
     if (!error)
-        error = topo_model_finish(topo, why);
-    hwloc_topology_destroy(topology);
+        topo_model_finish(topo);
     return error;
 }
 
@@ -69,7 +77,7 @@ void locus_topo_close(struct locus_topo *topo)
     if (!topo)
         return;
     for (unsigned n = 0; n < topo->info.nodes_count; n++)
-        free((char *)topo->nodes[n].tier);      // const for readers; topo_model_tier() allocated it
+        free((char *)topo->nodes[n].tier);      // const for readers; model.h allocated it
     free(topo->nodes);
     free(topo->cpus);
     free(topo->node_cpus);
@@ -116,6 +124,14 @@ const struct locus_topo_cpu *locus_topo_cpu(const struct locus_topo *topo, unsig
     return bsearch(&cpu, topo->cpus, topo->info.cpus_count, sizeof(*topo->cpus), compare_cpu);
 }
 
+bool locus_topo_node_has_cpu(const struct locus_topo_node *node, unsigned cpu)
+{
+    for (unsigned i = 0; i < node->cpus_count; i++)
+        if (node->cpus[i] == cpu)
+            return true;
+    return false;
+}
+
 unsigned locus_topo_distance(const struct locus_topo *topo, int from_node, int to_node)
 {
     const struct locus_topo_node *from = locus_topo_node(topo, from_node);
@@ -123,4 +139,26 @@ unsigned locus_topo_distance(const struct locus_topo *topo, int from_node, int t
     if (!from || !to)
         return 0;
     return topo->distances[(size_t)(from - topo->nodes) * topo->info.nodes_count + (size_t)(to - topo->nodes)];
+}
+
+// --- live queries: they read the running kernel's files and keep nothing, because the answer is valid only for the moment ------
+
+int locus_node_memory_read(int node, struct locus_node_memory *out)
+{
+    return topo_sysfs_node_memory("", node, out);
+}
+
+int locus_cgroup_memory_room_bytes(uint64_t *out)
+{
+    struct topo_cgroup_memory memory;
+    int error = topo_cgroup_memory("", &memory);
+    if (!error)
+        *out = memory.room_bytes;
+    return error;
+}
+
+bool locus_node_allowed(int node)
+{
+    struct topo_idset allowed;
+    return node >= 0 && topo_sysfs_mems_allowed("", &allowed) == 0 && topo_idset_has(&allowed, (unsigned)node);
 }

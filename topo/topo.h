@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "topo_node.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,32 +25,9 @@ struct locus_topo;
 
 enum locus_topo_source { LOCUS_TOPO_THIS_MACHINE, LOCUS_TOPO_XML, LOCUS_TOPO_SYNTHETIC };
 
-enum locus_node_kind {
-    LOCUS_NODE_DRAM,            // memory and CPUs: the ordinary node
-    LOCUS_NODE_MEMORY_ONLY,     // memory without CPUs: CXL, HBM in flat mode, a CPU-less virtual node
-    LOCUS_NODE_CPU_ONLY,        // CPUs without memory: empty DIMM slots; a strict bind to it is impossible
-    LOCUS_NODE_EMPTY,           // online with neither, for example after CXL memory went offline
-};
-
-struct locus_node_memory {
-    uint64_t total_bytes, free_bytes, reclaimable_bytes;
-};
-
-struct locus_topo_node {
-    int os_index;
-    enum locus_node_kind kind;
-    const char *tier;           // hwloc's name for the memory (its subtype: "HBM", "CXL", "NVM"), or NULL
-    const unsigned *cpus;       // OS indices, ascending
-    unsigned cpus_count;
-    unsigned cpus_allowed_count; // of these, how many this process may run on; this machine only, else 0
-    bool allowed;               // this process may allocate here (cpuset, cgroup); this machine only, else false
-    bool memory_live;           // false: free and reclaimable were not read and are 0
-    struct locus_node_memory memory; // as of open; reclaimable = file pages (active and inactive) + SReclaimable
-};
-
 struct locus_topo_cpu {
     unsigned os_index;
-    int node;                   // -1: unknown
+    int node;                   // the lowest node that lists it (topo_node.h); -1: none does
     int package;                // OS index of the package; -1: unknown
     int core;                   // physical core, by the OS index of its first CPU (core_id is not unique); -1: unknown
     int smt_rank;               // 0 for the first CPU of a core, 1 for its first sibling ...; -1: unknown
@@ -66,6 +45,8 @@ struct locus_topo_info {
     unsigned cores_count;       // 0: unknown
     unsigned smt_max;           // most CPUs in one core; 0: unknown
     uint64_t memory_total_bytes; // sum over the nodes
+    uint64_t kernel_total_bytes; // MemTotal of /proc/meminfo, which is the same sum in an unaltered kernel; 0: not this machine
+    bool nodes_hidden;          // this machine shows no nodes (see below): it is told as node 0
     uint64_t cgroup_limit_bytes; // lowest memory limit among this process's cgroups; UINT64_MAX: none, or not this machine
     const struct locus_page_size *pages; // ascending, base page first; this machine only
     unsigned pages_count;       // 0: not this machine
@@ -78,11 +59,16 @@ struct locus_topo_info {
 // nodes close to the same CPUs has them: as on Linux, the lowest numbered one without a tier name does, and the others are
 // memory-only.
 //
+// This machine is read from the kernel's files, not by hwloc, which may print to stderr or abort the process where a sandbox hides
+// some of them. Its CPUs are those that the nodes list, and those that this process may run on, whatever the files say. Without
+// /sys/devices/system/node (a kernel without NUMA, a sandbox, no /sys at all) it is one node, with what sched_getaffinity, the
+// rest of /sys and /proc/meminfo say; without /proc/meminfo, sysinfo(2).
+//
 // On success *out belongs to the caller until locus_topo_close(). On failure *out is NULL, and if why is not NULL it gets one
 // line without newline (cut to why_bytes) that names the source and what is wrong with it.
 // -ENOENT, -EACCES ...  the file cannot be read
 // -ENODATA  the file is empty
-// -EINVAL   not a complete hwloc XML file nor a synthetic description; or hwloc's environment variables hide this machine
+// -EINVAL   not a complete hwloc XML file nor a synthetic description; or the environment asks hwloc for another machine
 // -ERANGE   more than 8192 CPUs or 1024 nodes, or numbers beyond 8191
 // -ENOMEM, and -EIO when the files in /sys or /proc contradict each other
 int locus_topo_open(struct locus_topo **out, const char *source, char *why, size_t why_bytes);

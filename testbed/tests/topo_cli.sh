@@ -75,7 +75,7 @@ shape cxl '0:DRAM:0,1,4,5 1:DRAM:2,3,6,7 2:CXL: / 10 21 24 | 21 10 34 | 24 34 10
 shape sparse_4_to_7 '4:DRAM:32,33 5:DRAM:34,35 6:DRAM:36,37 7:DRAM:38,39 / 10 20 20 20 | 20 10 20 20 | 20 20 10 20 | 20 20 20 10'
 shape cpu_only '0:DRAM:0,1 1:CPU-only:2,3 / 10 20 | 20 10'
 shape glued '0:DRAM:0,1 1:DRAM:2,3 2:DRAM:4,5 3:DRAM:6,7 / 10 15 40 45 | 15 10 45 40 | 40 44 10 15 | 45 40 16 10'
-shape grace '0:DRAM:0,1,2,3,4,5,6,7 1:memory-only: 2:empty: 3:empty: / 10 80 80 80 | 80 10 255 255 | 80 255 10 255 | 80 255 255 10'
+shape grace '0:DRAM:0,1,2,3,4,5,6,7 1:GPU memory: 2:empty: 3:empty: / 10 80 80 80 | 80 10 255 255 | 80 255 10 255 | 80 255 255 10'
 json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\":\"$(uname -r)\"" \
     '"bytes":'"$(getconf PAGESIZE)"
 counts this_machine_allows_as_many_cpus_as_nproc "$(nproc)" '"allowed":true}'

@@ -55,7 +55,8 @@ Test(pin, widens_to_a_node_after_a_pin_to_a_cpu)
     cr_assert_eq(locus_pin_cpu((int)cpus[0]), 0);
     cr_assert_eq(topo_sysfs_nodes("", &nodes), 0);
     int node = 0;
-    while (topo_sysfs_node_cpus("", (unsigned)node, &node_cpus) != 0 || !topo_idset_has(&node_cpus, cpus[0]))
+    while (topo_sysfs_node_cpus("", (unsigned)node, &(struct topo_idset){{0}}, &node_cpus) != 0 ||
+           !topo_idset_has(&node_cpus, cpus[0]))
         node++;
     cr_assert_eq(locus_pin_node(node), 0);
     unsigned expected = 0;
@@ -187,4 +188,26 @@ Test(pin, keeps_to_the_nodes_own_cpus)
     allowed = set_of(6, 7);
     cr_assert_eq(topo_allowed_node_cpus(tree_root, 0, &allowed, &cpus), -EPERM, "never quietly another node's");
     cr_assert_eq(topo_allowed_node_cpus(tree_root, 1, &allowed, &cpus), -ENODEV);
+}
+
+Test(pin, the_only_node_has_the_cpus_that_the_process_may_use)
+{
+    struct topo_idset cpus;
+    struct topo_idset allowed = set_of(1, 2);
+    tree_file("/sys/devices/system/cpu/online", "0-1\n"); // another numbering than the kernel's, as lxcfs shows
+    cr_assert_eq(topo_allowed_node_cpus(tree_root, 0, &allowed, &cpus), 0);
+    cr_assert(topo_idset_count(&cpus) == 2 && topo_idset_has(&cpus, 1) && topo_idset_has(&cpus, 2));
+}
+
+Test(pin, runs_on_a_cpu_of_several_nodes_for_each_of_them)
+{
+    struct topo_idset allowed = set_of(1, 1);
+    tree_file(NODE_DIRECTORY "/online", "0-1\n");
+    tree_node(0, "0-3\n", "10 10\n", 1000, 500);
+    tree_node(1, "0-3\n", "10 10\n", 1000, 500);
+    for (unsigned node = 0; node < 2; node++) {
+        struct topo_idset cpus;
+        cr_assert_eq(topo_allowed_node_cpus(tree_root, node, &allowed, &cpus), 0);
+        cr_assert(topo_idset_count(&cpus) == 1 && topo_idset_has(&cpus, 1));
+    }
 }

@@ -107,7 +107,7 @@ static const struct shape shapes[] = {
      8,
      1,
      {{0, DRAM, 480, "0-7", NULL},
-      {1, LOCUS_NODE_MEMORY_ONLY, 96, "", NULL},
+      {1, LOCUS_NODE_GPU_MEMORY, 96, "", NULL},
       {2, LOCUS_NODE_EMPTY, 0, "", NULL},
       {3, LOCUS_NODE_EMPTY, 0, "", NULL}},
      {10, 80, 80, 80, 80, 10, 255, 255, 80, 255, 10, 255, 80, 255, 255, 10}},

@@ -7,6 +7,8 @@
 
 #include "topo/tests/tree.h"
 
+static const struct topo_idset nobody; // another machine
+
 TestSuite(sysfs, .init = tree_open, .fini = tree_close);
 
 Test(sysfs, reads_node_memory)
@@ -28,9 +30,9 @@ Test(sysfs, says_no_such_node)
     tree_node(4, "0-3\n", "10 21\n", 1000, 600);
     cr_assert_eq(topo_sysfs_node_memory(tree_root, 0, &memory), -ENODEV);
     cr_assert_eq(topo_sysfs_node_memory(tree_root, -1, &memory), -ENODEV);
-    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 0, &cpus), -ENODEV);
-    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 5, &cpus), -ENODEV, "online, but its directory is gone");
-    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 4, &cpus), 0);
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 0, &nobody, &cpus), -ENODEV);
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 5, &nobody, &cpus), -ENODEV, "online, but its directory is gone");
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 4, &nobody, &cpus), 0);
     cr_assert_eq(topo_idset_count(&cpus), 4);
 }
 
@@ -42,7 +44,7 @@ Test(sysfs, answers_for_a_kernel_without_numa)
     tree_file("/sys/devices/system/cpu/online", "0-1\n");
     cr_assert_eq(topo_sysfs_nodes(tree_root, &set), 0);
     cr_assert(topo_idset_count(&set) == 1 && topo_idset_has(&set, 0));
-    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 0, &set), 0);
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 0, &nobody, &set), 0);
     cr_assert_eq(topo_idset_count(&set), 2);
     cr_assert_eq(topo_sysfs_node_memory(tree_root, 0, &memory), 0);
     cr_assert_eq(memory.total_bytes, 2048u * 1024u);

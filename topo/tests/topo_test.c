@@ -188,11 +188,15 @@ Test(topo, prints_nothing_when_it_refuses)
 
 Test(topo, does_not_mistake_the_environment_for_this_machine)
 {
-    struct locus_topo *topo = NULL;
-    char why[256] = "";
-    setenv("HWLOC_SYNTHETIC", "pack:2 pu:64", 1);
-    cr_assert_eq(locus_topo_open(&topo, NULL, why, sizeof(why)), -EINVAL);
-    cr_assert(strstr(why, "HWLOC_"), "%s", why);
+    static const char *const names[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct locus_topo *topo = NULL;
+        char why[256] = "";
+        setenv(names[i], "pack:2 pu:64", 1);
+        cr_expect_eq(locus_topo_open(&topo, NULL, why, sizeof(why)), -EINVAL);
+        cr_expect(strstr(why, names[i]), "%s", why);
+        unsetenv(names[i]);
+    }
 }
 
 Test(topo, finds_this_machine_as_its_kernel_describes_it)

@@ -16,7 +16,8 @@
 static const char *const kinds[] = {[LOCUS_NODE_DRAM] = "DRAM",
                                     [LOCUS_NODE_MEMORY_ONLY] = "memory-only",
                                     [LOCUS_NODE_CPU_ONLY] = "CPU-only",
-                                    [LOCUS_NODE_EMPTY] = "empty"};
+                                    [LOCUS_NODE_EMPTY] = "empty",
+                                    [LOCUS_NODE_GPU_MEMORY] = "GPU memory"};
 static const char *const sources[] = {
     [LOCUS_TOPO_THIS_MACHINE] = "this machine", [LOCUS_TOPO_XML] = "xml", [LOCUS_TOPO_SYNTHETIC] = "synthetic"};
 
