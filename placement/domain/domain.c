@@ -91,7 +91,7 @@ static int config_check(const struct locus_domain_config *config)
 
 static bool usable(const struct locus_topo_node *node)
 {
-    return node && node->allowed && (node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY);
+    return node && node->allowed && (locus_topo_node_by_default(node) || node->kind == LOCUS_NODE_GPU_MEMORY);
 }
 
 static int nodes_choose(struct locus_domain *domain, const struct locus_domain_config *config, const struct locus_topo *topo)
@@ -103,7 +103,7 @@ static int nodes_choose(struct locus_domain *domain, const struct locus_domain_c
         domain->nodes[domain->homes_count++] = config->nodes[i];
     }
     for (unsigned i = 0; config->nodes_count == 0 && i < locus_topo_info(topo)->nodes_count; i++) {
-        if (!usable(&all[i]))
+        if (!usable(&all[i]) || !locus_topo_node_by_default(&all[i]))
             continue;
         if (domain->homes_count == LOCUS_HOMES_MAX)
             return -E2BIG;
@@ -242,12 +242,17 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
 // The nodes of the homes, as open would choose them; returns how many.
 static uint32_t nodes_wanted(const struct locus_domain_config *config, int nodes[LOCUS_HOMES_MAX])
 {
+    struct locus_topo *topo;
     uint32_t count = 0;
     for (; count < config->nodes_count && count < LOCUS_HOMES_MAX; count++)
         nodes[count] = config->nodes[count];
-    for (int node = 0; config->nodes_count == 0 && node < (int)LOCUS_NODES_MAX && count < LOCUS_HOMES_MAX; node++)
-        if (locus_node_allowed(node))
-            nodes[count++] = node;
+    if (config->nodes_count > 0 || locus_topo_open(&topo, NULL, NULL, 0))
+        return count;
+    const struct locus_topo_node *all = locus_topo_nodes(topo);
+    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && count < LOCUS_HOMES_MAX; i++)
+        if (usable(&all[i]) && locus_topo_node_by_default(&all[i]))
+            nodes[count++] = all[i].os_index;
+    locus_topo_close(topo);
     return count;
 }
 

@@ -40,7 +40,7 @@ enum locus_exhausted {          // what grow does when the home has too few bloc
 struct locus_domain_config {
     size_t size;                // sizeof this struct (version.h)
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
-    uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
+    uint32_t nodes_count;       // 0: every node with memory that this process may use but a GPU's (topo_node.h), ascending
     uint32_t lanes;             // 1 .. LOCUS_LANES_MAX: ways to each home. One for each worker keeps them apart
     uint32_t blocks;            // per home, if `blocks_of` is NULL; the next five as in pool.h and region.h
     const uint32_t *blocks_of;  // [nodes_count], one per home, and `blocks` is ignored; NULL: `blocks` each

@@ -4,7 +4,7 @@
 //
 // CPUs. A device gets physical cores: ggml's threads meet at a barrier after each operation, and two threads on one core meet
 // later than one. Only if LOCUS_THREADS asks for more does it get their siblings. The devices of one node divide its cores, so that
-// none shares a core with another while there are enough.
+// none shares a core with another while there are enough. So do the devices of nodes that list the same CPUs (topo_node.h).
 
 #include "place.h"
 
@@ -61,7 +61,7 @@ static const char *why_not(const struct locus_topo_node *node)
 {
     if (!node)
         return "this machine has no such node";
-    if (node->kind == LOCUS_NODE_MEMORY_ONLY)
+    if (node->kind == LOCUS_NODE_MEMORY_ONLY || node->kind == LOCUS_NODE_GPU_MEMORY)
         return "that node has no CPUs, so nothing can compute there";
     if (node->kind != LOCUS_NODE_DRAM)
         return "that node has no memory";
@@ -128,11 +128,12 @@ static unsigned cpus_of(const struct locus_topo *topo, int node, unsigned cpus[]
 {
     unsigned count = 0, all = locus_topo_info(topo)->cpus_count;
     const struct locus_topo_cpu *cpu = locus_topo_cpus(topo);
+    const struct locus_topo_node *on = locus_topo_node(topo, node);
     bool any = is_described(topo);
     *cores = 0;
     for (int rank = -1; rank < 8; rank++)
         for (unsigned i = 0; i < all && count < LG_CPUS_MAX; i++)
-            if (cpu[i].node == node && (any || cpu[i].allowed) && cpu[i].smt_rank == rank) {
+            if (cpu[i].smt_rank == rank && (any || cpu[i].allowed) && locus_topo_node_has_cpu(on, cpu[i].os_index)) {
                 cpus[count++] = cpu[i].os_index;
                 *cores += rank < 1;
             }
@@ -147,15 +148,15 @@ static int ascending(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-// `share`: which of the node's devices this is.
-static int give_cpus(const struct locus_topo *topo, struct lg_place *place, unsigned share, unsigned long threads, char *why,
-                     size_t why_bytes)
+// `share`: which of the `rivals` this is, the devices that divide these CPUs.
+static int give_cpus(const struct locus_topo *topo, struct lg_place *place, unsigned share, unsigned rivals, unsigned long threads,
+                     char *why, size_t why_bytes)
 {
     unsigned cpus[LG_CPUS_MAX], cores, count = cpus_of(topo, place->node, cpus, &cores);
-    unsigned first = share * cores / place->sharers, end = (share + 1) * cores / place->sharers;
+    unsigned first = share * cores / rivals, end = (share + 1) * cores / rivals;
     for (unsigned i = first; i < end && (!threads || place->cpus_count < threads); i++)
         place->cpus[place->cpus_count++] = cpus[i];
-    for (unsigned i = cores + share; i < count && place->cpus_count < threads; i += place->sharers)
+    for (unsigned i = cores + share; i < count && place->cpus_count < threads; i += rivals)
         place->cpus[place->cpus_count++] = cpus[i];
     if (!place->cpus_count) // more devices than cores: they share, which is slow and right
         place->cpus[place->cpus_count++] = cpus[share % cores];
@@ -183,6 +184,11 @@ static int threads_asked(unsigned long *threads, char *why, size_t why_bytes)
     return -EINVAL;
 }
 
+static bool have_same_cpus(const struct locus_topo *topo, int a, int b)
+{
+    return a == b || locus_topo_node_has_cpu(locus_topo_node(topo, a), locus_topo_node(topo, b)->cpus[0]);
+}
+
 static int places(struct lg_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes)
 {
     const char *list = getenv("LOCUS_NODES");
@@ -191,12 +197,14 @@ static int places(struct lg_settings *out, const struct locus_topo *topo, char *
     if (!err)
         err = threads_asked(&threads, why, why_bytes);
     for (unsigned i = 0; i < out->places_count && !err; i++) {
-        unsigned share = 0;
+        unsigned share = 0, rivals = 0;
         for (unsigned j = 0; j < out->places_count; j++) {
-            share += j < i && out->places[j].node == out->places[i].node;
+            bool rival = have_same_cpus(topo, out->places[i].node, out->places[j].node);
+            share += j < i && rival;
+            rivals += rival;
             out->places[i].sharers += out->places[j].node == out->places[i].node;
         }
-        err = give_cpus(topo, &out->places[i], share, threads, why, why_bytes);
+        err = give_cpus(topo, &out->places[i], share, rivals, threads, why, why_bytes);
     }
     return err;
 }
@@ -253,7 +261,8 @@ static int kv_nodes(struct lg_memory *out, const struct locus_topo *topo, char *
     const char *list = getenv("LOCUS_KV_NODES");
     const struct locus_topo_node *nodes = locus_topo_nodes(topo);
     for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && !(list && *list); i++)
-        if (nodes[i].allowed && nodes[i].memory.total_bytes && nodes[i].os_index < (int)LOCUS_NODES_MAX)
+        if ((nodes[i].allowed || is_described(topo)) && locus_topo_node_by_default(&nodes[i]) &&
+            nodes[i].os_index < (int)LOCUS_NODES_MAX)
             locus_nodes_add(&out->nodes, nodes[i].os_index);
     for (const char *at = list ? list : ""; *at;) {
         long node = next_number(&at);
@@ -271,10 +280,9 @@ static int kv_nodes(struct lg_memory *out, const struct locus_topo *topo, char *
     return 0;
 }
 
-int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes)
+int lg_kv_memory_for(struct lg_memory *out, const struct locus_topo *topo, char *why, size_t why_bytes)
 {
     int page, kv;
-    struct locus_topo *topo = NULL;
     const char *name = getenv("LOCUS_KV_POLICY");
     memset(out, 0, sizeof(*out));
     int err = policy_named(name && *name ? name : "interleave", &out->policy, why, why_bytes);
@@ -282,13 +290,19 @@ int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes)
         err = choose("LOCUS_PAGES", pages, &page, why, why_bytes);
     if (!err)
         err = choose("LOCUS_KV", kvs, &kv, why, why_bytes);
-    if (!err)
-        err = locus_topo_open(&topo, NULL, why, why_bytes);
     if (err)
         return err;
     out->page = (enum locus_page)page;
     out->kv = (enum lg_kv)kv;
-    err = kv_nodes(out, topo, why, why_bytes);
+    return kv_nodes(out, topo, why, why_bytes);
+}
+
+int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes)
+{
+    struct locus_topo *topo;
+    int err = locus_topo_open(&topo, NULL, why, why_bytes);
+    if (!err)
+        err = lg_kv_memory_for(out, topo, why, why_bytes);
     locus_topo_close(topo);
     return err;
 }

@@ -13,7 +13,7 @@
 // All of it is read once, when the engine loads the file. liblocus-kv.so (preload.c) has other policies, and no devices:
 //
 //     LOCUS_KV_POLICY=NAME any of liblocus's policies (interleave)
-//     LOCUS_KV_NODES=0,1   the nodes for it (every node with memory that this process may use)
+//     LOCUS_KV_NODES=0,1   the nodes for it (every node with memory that this process may use, but a GPU's: topo_node.h)
 //     LOCUS_PAGES, LOCUS_KV as above
 #ifndef LG_PLACE_H
 #define LG_PLACE_H
@@ -30,7 +30,7 @@ enum lg_kv { LG_KV_ON_DEMAND, LG_KV_STATIC, LG_KV_POPULATED };
 
 struct lg_place {
     int node;
-    unsigned sharers;           // devices of this node
+    unsigned sharers;           // devices of this node, which divide its memory
     unsigned cpus[LG_CPUS_MAX], cpus_count; // ascending; one thread on each
 };
 
@@ -64,5 +64,6 @@ struct lg_memory {
 
 // The same for the KV cache alone, which has no device.
 int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes);
+int lg_kv_memory_for(struct lg_memory *out, const struct locus_topo *topo, char *why, size_t why_bytes);
 
 #endif

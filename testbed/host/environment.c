@@ -261,15 +261,17 @@ static json_t *hwloc_xml(void)
     return xml ? xml : json_string("UNREADABLE");
 }
 
-// hwloc looks at this machine and at no other, so another root has no XML.
+// hwloc looks at this machine and at no other, so another root has no XML. Where a sandbox hides nodes or cores, hwloc is not asked:
+// it would end the process (topo/live.c).
 json_t *tb_environment_hwloc(struct tb_host *host)
 {
     struct locus_topo *topo = NULL;
     int error = locus_topo_open(&topo, NULL, NULL, 0);
+    bool whole = !error && !locus_topo_info(topo)->nodes_hidden && locus_topo_info(topo)->cores_count > 0;
     json_t *object = json_object();
     tb_host_put(host, object, "version", json_string(error ? "UNREADABLE" : locus_topo_info(topo)->hwloc_version));
     locus_topo_close(topo);
-    tb_host_put(host, object, "xml", host->root[0] ? json_string("ABSENT") : hwloc_xml());
+    tb_host_put(host, object, "xml", host->root[0] ? json_string("ABSENT") : whole ? hwloc_xml() : json_string("UNREADABLE"));
     return object;
 }
 

@@ -69,7 +69,10 @@ int tb_numa_balancing(void)
 {
     const struct tb_host host = {.root = ""};
     json_t *value = tb_host_file(&host, TB_FIELD_NUMBER, "%s", tb_fact_path("numa.balancing"));
-    int balancing = json_is_integer(value) ? (int)json_integer_value(value) : -1;
+    int balancing = json_is_integer(value) ? (int)json_integer_value(value) : TB_BALANCING_UNKNOWN;
+    const char *word = json_string_value(value);
+    if (word && strcmp(word, tb_host_word(-ENOENT)) == 0 && access("/proc/sys/kernel", X_OK) == 0)
+        balancing = TB_BALANCING_NONE;
     json_decref(value);
     return balancing;
 }

@@ -14,7 +14,8 @@ int tb_probe_move_pages(void);
 // What such an errno means and what helps, without the call's name: "EPERM, forbidden by seccomp ...". NULL for 0.
 const char *tb_probe_why(int error);
 
-// kernel.numa_balancing; -1: the kernel has no such thing.
+// kernel.numa_balancing, or: the kernel has no such thing; or nobody can tell, because /proc/sys is hidden (ProcSubset=pid).
+enum { TB_BALANCING_NONE = -1, TB_BALANCING_UNKNOWN = -2 };
 int tb_numa_balancing(void);
 
 #endif

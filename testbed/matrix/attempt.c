@@ -27,7 +27,7 @@ unsigned tb_places_cpus_count(const struct locus_topo *topo, const struct locus_
 
 bool tb_places_has_memory(const struct locus_topo_node *node)
 {
-    return node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY;
+    return locus_topo_node_by_default(node);
 }
 
 // The first `max` CPUs of a node into cpus[], one of each core first, the siblings of cores that are taken later. Returns how many.

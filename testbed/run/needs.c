@@ -49,7 +49,7 @@ static int need_cpus(const struct asked *asked)
 
 static bool usable(const struct locus_topo_node *node, bool with_cpus)
 {
-    return node->allowed && node->memory.total_bytes > 0 && (!with_cpus || node->cpus_allowed_count > 0);
+    return node->allowed && locus_topo_node_by_default(node) && (!with_cpus || node->cpus_allowed_count > 0);
 }
 
 // Adds why this machine's node is not this process's, where that is so: " (node 1 is outside this process's cpuset)".
@@ -105,11 +105,22 @@ static int cpu_nodes(const struct asked *asked, const struct locus_topo *topo)
     return nodes_at_least(asked, topo, true);
 }
 
+// How many usable nodes have these CPUs: they divide them (topo_node.h).
+static unsigned sharers_of(const struct locus_topo *topo, const struct locus_topo_node *node)
+{
+    unsigned count = 0;
+    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
+        const struct locus_topo_node *other = &locus_topo_nodes(topo)[n];
+        count += usable(other, true) && locus_topo_node_has_cpu(other, node->cpus[0]);
+    }
+    return count;
+}
+
 static int pinned_on_each(const struct asked *asked, const struct locus_topo *topo)
 {
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
         const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        if (!usable(node, true) || node->cpus_allowed_count > asked->run->workers)
+        if (!usable(node, true) || node->cpus_allowed_count / sharers_of(topo, node) > asked->run->workers)
             continue;
         snprintf(asked->found, asked->found_bytes, "node %d has %u allowed CPU%s for %u worker%s and a scheduler", node->os_index,
                  node->cpus_allowed_count, node->cpus_allowed_count == 1 ? "" : "s", asked->run->workers,

@@ -80,6 +80,90 @@ json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\
     '"bytes":'"$(getconf PAGESIZE)"
 counts this_machine_allows_as_many_cpus_as_nproc "$(nproc)" '"allowed":true}'
 
+# Machines that nobody here has, and what sandboxes hide: files mounted over this machine's, in a namespace of their own.
+# node TREE NODE CPULIST DISTANCES KIB
+node() {
+    mkdir -p "$1/devices/system/node/node$2"
+    printf '%s\n' "$3" >"$1/devices/system/node/node$2/cpulist"
+    printf '%s\n' "$4" >"$1/devices/system/node/node$2/distance"
+    printf 'Node %s %s %s kB\n' "$2" MemTotal: "$5" "$2" MemFree: "$5" >"$1/devices/system/node/node$2/meminfo"
+}
+# cpus TREE LIST NUMBER...: each is a core of its own
+cpus() {
+    local tree=$1/devices/system/cpu list=$2 cpu
+    shift 2
+    for cpu; do
+        mkdir -p "$tree/cpu$cpu/topology"
+        echo "$cpu" >"$tree/cpu$cpu/topology/thread_siblings_list"
+    done
+    echo "$list" >"$tree/online"
+}
+# among NAME MOUNT JQ-EXPRESSION PATTERN [COMMAND...]: after the mounts, the JSON is so, a line of the page is so, and nothing is on
+# stderr. A command may stand before the program.
+among() {
+    local name=$1 mounts=$2 so=$3 pattern=$4 status
+    shift 4
+    if ! unshare --mount true 2>/dev/null; then
+        skip "$name" "a mount namespace is refused here"
+        return
+    fi
+    unshare --mount sh -c "cd '$scratch' && $mounts"' || exit 99; cd "$OLDPWD" && "$@" topo --json && "$@" topo >&3' \
+        - "$@" "$(realpath "$LOCUS")" >"$out" 2>"$err" 3>"$scratch/page"
+    status=$?
+    if [ $status -ne 0 ] || [ -s "$err" ]; then
+        fail "$name" "exit $status: $(head -n 1 "$err")"
+    elif ! jq -e "$so" "$out" >/dev/null; then
+        fail "$name" "false: $so"
+    elif ! tr -s '\n ' ' ' <"$scratch/page" | grep -Eq "$pattern"; then
+        fail "$name" "the page does not say $pattern"
+    else
+        pass "$name"
+    fi
+}
+fake=$scratch/fake gpu=$scratch/gpu sandbox=$scratch/sandbox
+node "$fake" 0 0-3 '10 10' 8000000
+node "$fake" 1 0-3 '10 10' 8000000
+cpus "$fake" 0-3 0 1 2 3
+node "$gpu" 0 0-71 '10 80 80' 501797888
+node "$gpu" 1 '' '80 10 255' 99614720
+node "$gpu" 2 '' '80 255 10' 0
+cpus "$gpu" 0-71 0 1
+mkdir -p "$sandbox/devices/system/cpu/cpu0"
+echo 0-1 >"$sandbox/devices/system/cpu/online"
+echo 0-1 >"$fake/devices/system/node/online"
+echo 0-2 >"$gpu/devices/system/node/online"
+echo 0-1 >"$gpu/devices/system/node/has_memory"
+last=$(taskset -pc $$ | sed 's/.*[:,-] *//')
+echo $((last == 0)) >"$scratch/online"
+printf '%s kB\n' 'MemTotal: 1000' 'MemFree: 500' >"$scratch/meminfo"
+among a_cpu_of_several_nodes_is_on_each 'mount --bind fake /sys' \
+    '[.nodes[] | "\(.kind):\(.cpus | length)"] == ["DRAM:4", "DRAM:4"] and .cpus_count == 4' '0 DRAM 0-3 .*1 DRAM 0-3 '
+among a_gpus_memory_is_called_so 'mount --bind gpu /sys' \
+    '[.nodes[].kind] == ["DRAM", "GPU memory", "empty"]' '1 GPU memory - 95.0 '
+among an_empty_node_folder_is_one_node 'mount -t tmpfs none /sys/devices/system/node' \
+    '.nodes_hidden and .nodes_count == 1 and .cores_count > 0' 'cannot be read .* is shown as one node'
+among cpus_without_a_topology_folder_have_no_cores 'mount --bind sandbox /sys' \
+    '.nodes_hidden and .nodes_count == 1 and .cores_count == null and .nodes[0].memory_total_bytes > 0' 'is shown as one node'
+among without_sys_it_is_one_node 'mount -t tmpfs none /sys' \
+    '.nodes_hidden and .nodes_count == 1 and .cpus_count == .nodes[0].cpus_allowed_count' "from this process's affinity and /proc"
+among without_sys_and_meminfo_too 'mount -t tmpfs none /sys && mount -t proc -o subset=pid proc /proc' \
+    '.nodes_hidden and .nodes[0].memory_total_bytes > 0 and .memory_kernel_bytes == null' 'NUMA balancing unknown'
+among what_cannot_be_read_is_unknown 'mount -t proc -o subset=pid proc /proc' \
+    '.numa_balancing == null' 'NUMA balancing unknown'
+among the_affinity_is_right_where_online_is_not 'mount --bind online /sys/devices/system/cpu/online' \
+    "[.cpus[] | select(.allowed)] | length == 1 and .[0].os_index == $last" 'this process may use' taskset -c "$last"
+among memtotal_is_compared 'mount --bind meminfo /proc/meminfo' \
+    '.memory_kernel_bytes == 1024000 and .memory_nodes_bytes > 1024000' \
+    "nodes report .* together, the kernel 1000 KiB in all .* LOCUS goes by the nodes"
+if [ -r /sys/devices/system/node/online ]; then
+    check memtotal_is_not_told_where_it_is_equal sh -c '"$1" topo >"$2" && ! grep "together, the kernel" "$2"' - "$LOCUS" "$out"
+fi
+for variable in HWLOC_XMLFILE HWLOC_SYNTHETIC HWLOC_FSROOT; do
+    export "$variable=pack:2 pu:64"
+    refuses "${variable}_is_refused_by_its_name" 1 "$variable in the environment" topo
+    unset "$variable"
+done
+
 shows text_of_this_machine 'this process may use'
 shows text_of_a_description '2 nodes, 16 CPUs \(8 cores, SMT on\)' --topology "$machine"
 shows text_of_a_wide_machine '^ +15  ' --topology 'pack:16 [numa(memory=1TB)] core:8 pu:2(indexes=128*2:1*128)'

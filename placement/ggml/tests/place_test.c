@@ -267,7 +267,8 @@ Test(place, describes_this_machine_by_what_may_be_used, .init = forget)
     for (unsigned i = 0; i < settings.places_count; i++)
         for (unsigned j = 0; j < settings.places[i].cpus_count; j++) {
             const struct locus_topo_cpu *cpu = locus_topo_cpu(topo, settings.places[i].cpus[j]);
-            cr_expect(cpu && cpu->allowed && cpu->node == settings.places[i].node && cpu->smt_rank < 1);
+            cr_expect(cpu && cpu->allowed && cpu->smt_rank < 1);
+            cr_expect(locus_topo_node_has_cpu(locus_topo_node(topo, settings.places[i].node), settings.places[i].cpus[j]));
             cr_expect(j == 0 || settings.places[i].cpus[j - 1] < settings.places[i].cpus[j], "ascending");
         }
     locus_topo_close(topo);
@@ -309,7 +310,7 @@ Test(place, interleaves_the_cache_over_all_nodes, .init = forget)
               kv.kv == LG_KV_ON_DEMAND);
     const struct locus_topo_node *nodes = locus_topo_nodes(topo);
     for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count; i++)
-        cr_expect(locus_nodes_has(&kv.nodes, nodes[i].os_index) == (nodes[i].allowed && nodes[i].memory.total_bytes));
+        cr_expect(locus_nodes_has(&kv.nodes, nodes[i].os_index) == (nodes[i].allowed && locus_topo_node_by_default(&nodes[i])));
     locus_topo_close(topo);
 }
 
@@ -338,4 +339,31 @@ Test(place, refuses_for_the_cache_what_does_not_exist, .init = forget)
     unsetenv("LOCUS_KV_NODES");
     setenv("LOCUS_KV", "lazy", 1);
     refused(kv_of("bind", NULL), "LOCUS_KV=lazy", "on-demand static populated");
+}
+
+// Which of the nodes 0 .. 7 the cache lies on, as digits.
+static const char *kv_on(const char *machine)
+{
+    static char digits[9];
+    struct locus_topo *topo;
+    char *end = digits;
+    cr_assert(locus_topo_open(&topo, machine, why, sizeof(why)) == 0, "%s", why);
+    cr_assert(lg_kv_memory_for(&kv, topo, why, sizeof(why)) == 0, "%s", why);
+    locus_topo_close(topo);
+    for (int node = 0; node < 8; node++)
+        if (kv.node == node || locus_nodes_has(&kv.nodes, node))
+            *end++ = (char)('0' + node);
+    *end = '\0';
+    return digits;
+}
+
+Test(place, keeps_the_cache_off_a_gpus_memory_unless_it_is_named, .init = forget)
+{
+    const char *grace = "topo/tests/fixtures/grace.xml", *hbm = "topo/tests/fixtures/hbm_flat.xml";
+    cr_expect_str_eq(kv_on(grace), "0");
+    cr_expect_str_eq(kv_on(hbm), "0123", "nodes without CPUs of other kinds count");
+    setenv("LOCUS_KV_NODES", "1", 1);
+    cr_expect_str_eq(kv_on(grace), "1");
+    cr_expect(on(grace, NULL, NULL) == 0 && settings.places_count == 1, "%s", why);
+    refused(on(grace, "1", NULL), "LOCUS_NODES=1: node 1", "no CPUs");
 }

@@ -65,7 +65,7 @@ struct tb_process {
     unsigned nodes_count;
     struct locus_nodes mems;    // nodes on which its cpuset lets it allocate
     uint64_t rss_bytes;         // as its status has it, which everybody may read; without hugetlb
-    int balancing;              // kernel.numa_balancing; -1: the kernel has no such thing
+    int balancing;              // kernel.numa_balancing; -1: none, or unknown
     char thp[16];               // "always", "madvise", "never"; "": unknown
 
     struct tb_thread_group groups[TB_PROCESS_GROUPS_MAX];

@@ -165,10 +165,11 @@ static int node_at(const struct locus_topo *topo, const struct tb_process *proce
 static struct locus_nodes may_use(const struct locus_topo *topo, const struct thread *thread)
 {
     struct locus_nodes may = {0};
-    for (unsigned c = 0; c < locus_topo_info(topo)->cpus_count; c++) {
-        const struct locus_topo_cpu *cpu = &locus_topo_cpus(topo)[c];
-        if (cpu->node >= 0 && (unsigned)cpu->node < LOCUS_NODES_MAX && thread->cpus && tb_list_has(thread->cpus, cpu->os_index))
-            locus_nodes_add(&may, cpu->node);
+    for (unsigned n = 0; thread->cpus && n < locus_topo_info(topo)->nodes_count; n++) {
+        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
+        for (unsigned c = 0; c < node->cpus_count && (unsigned)node->os_index < LOCUS_NODES_MAX; c++)
+            if (tb_list_has(thread->cpus, node->cpus[c]))
+                locus_nodes_add(&may, node->os_index);
     }
     return may;
 }

@@ -194,6 +194,36 @@ static void put_distances(struct tb_doc *doc, const struct locus_topo *topo)
         tb_doc_fact(doc, NULL, "distance", TB_AS_IS, tb_none("unknown"));
 }
 
+// --- is it all? ----------------------------------------------------------------------------------------------------------------
+
+// A kernel derives MemTotal and what its nodes report from the same counters: they differ by what is plugged between two reads. A
+// sixty-fourth is more than the 128 MiB in which memory is plugged on all but small machines. A difference beyond means that one of
+// them is not the kernel's (lxcfs, a sandbox), or that memory lies on no node that is shown.
+static bool differs(const struct locus_topo_info *info)
+{
+    uint64_t nodes = info->memory_total_bytes, kernel = info->kernel_total_bytes;
+    uint64_t most = nodes > kernel ? nodes : kernel, least = nodes > kernel ? kernel : nodes;
+    return kernel > 0 && most - least > most / 64;
+}
+
+static void put_doubts(struct tb_doc *doc, const struct locus_topo_info *info)
+{
+    char nodes[32], kernel[32];
+    tb_doc_fact(doc, "nodes_hidden", NULL, TB_AS_IS, tb_flag(info->nodes_hidden));
+    tb_doc_fact(doc, "memory_nodes_bytes", NULL, TB_AS_IS, tb_count(info->memory_total_bytes));
+    tb_doc_fact(doc, "memory_kernel_bytes", NULL, TB_AS_IS, known(info->kernel_total_bytes > 0, info->kernel_total_bytes));
+    if (info->nodes_hidden)
+        tb_doc_say(doc, NULL,
+                   "/sys/devices/system/node cannot be read (a kernel without NUMA, or a sandbox): the machine is shown as one node, "
+                   "from this process's affinity and /proc.");
+    if (differs(info))
+        tb_doc_say(doc, NULL,
+                   "The nodes report %s together, the kernel %s in all (MemTotal of /proc/meminfo): one of them is not the whole "
+                   "machine's. LOCUS goes by the nodes.",
+                   tb_topo_bytes(nodes, sizeof nodes, info->memory_total_bytes, true),
+                   tb_topo_bytes(kernel, sizeof kernel, info->kernel_total_bytes, true));
+}
+
 // --- what only this machine can tell -------------------------------------------------------------------------------------------
 
 // "all nodes", "nodes 0,2", "no nodes".
@@ -285,15 +315,16 @@ static void put_host(struct tb_doc *doc, const struct locus_topo *topo, const st
     put_right(doc, "move_pages", host->move_pages_errno);
     tb_doc_fact(doc, "numa_balancing", NULL, TB_AS_IS, index_value(host->numa_balancing));
     tb_doc_fact(doc, NULL, "NUMA balancing", TB_AS_IS,
-                tb_text_value(host->numa_balancing < 0 ? "not in this kernel"
-                              : host->numa_balancing   ? "ON (see `locus doctor`)"
-                                                       : "off"));
+                host->numa_balancing == TB_BALANCING_UNKNOWN ? tb_none("unknown")
+                                                             : tb_text_value(host->numa_balancing < 0 ? "not in this kernel"
+                                                                             : host->numa_balancing   ? "ON (see `locus doctor`)"
+                                                                                                      : "off"));
 }
 
 struct tb_doc *tb_topo_doc(json_t *head, const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
 {
-    static const char *const of_the_host[] = {"pages",     "cgroup",         "mbind",         "move_pages",
-                                              "mbind_why", "move_pages_why", "numa_balancing"};
+    static const char *const of_the_host[] = {"pages",          "cgroup",         "mbind",        "move_pages",         "mbind_why",
+                                              "move_pages_why", "numa_balancing", "nodes_hidden", "memory_nodes_bytes", "memory_kernel_bytes"};
     struct tb_doc *doc = tb_doc_open(head);
     if (!doc)
         return NULL;
@@ -301,6 +332,8 @@ struct tb_doc *tb_topo_doc(json_t *head, const struct locus_topo *topo, const ch
     put_nodes(doc, topo, host != NULL);
     put_cpus(doc, topo, host != NULL);
     put_distances(doc, topo);
+    if (host)
+        put_doubts(doc, locus_topo_info(topo));
     if (host)
         put_host(doc, topo, host);
     for (size_t i = 0; !host && i < sizeof of_the_host / sizeof *of_the_host; i++)

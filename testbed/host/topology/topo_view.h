@@ -16,7 +16,7 @@ struct tb_topo_host {
     struct utsname names;
     int mbind_errno;            // 0: works
     int move_pages_errno;
-    int numa_balancing;         // as in /proc/sys/kernel; -1: the kernel has no such thing
+    int numa_balancing;         // as tb_numa_balancing() (probe.h)
     uint64_t cgroup_room_bytes; // UINT64_MAX: unlimited
 };
 

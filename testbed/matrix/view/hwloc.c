@@ -127,6 +127,9 @@ int tb_matrix_hwloc_xml(const char *path, const struct tb_matrix *matrix, const 
     int length = 0;
     if (matrix->emulated)
         return -ENOTSUP;
+    const struct locus_topo_info *info = locus_topo_info(topo);
+    if (info->source == LOCUS_TOPO_THIS_MACHINE && (info->nodes_hidden || info->cores_count == 0))
+        return -EXDEV; // hwloc would end the process (topo/live.c)
     int rc = open_topology(&topology);
     if (rc < 0)
         return rc;

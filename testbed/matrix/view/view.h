@@ -26,7 +26,7 @@ struct tb_doc *tb_matrix_doc(json_t *head, const struct tb_matrix *matrix, const
 
 // This machine as hwloc sees it, with ReadLatency, WriteBandwidth ... set to what was measured (ns, MiB/s), which any program on
 // hwloc can read: `lstopo -i FILE --memattrs`. `topo` is this machine. 0 or -errno. -EINVAL: nothing that hwloc has an attribute
-// for was measured; -ENOTSUP: emulated; -EXDEV: hwloc's environment variables hide this machine.
+// for was measured; -ENOTSUP: emulated; -EXDEV: hwloc's environment variables, or a sandbox, hide this machine.
 int tb_matrix_hwloc_xml(const char *path, const struct tb_matrix *matrix, const struct locus_topo *topo);
 
 // "latency", "read" ... as --kinds, JSON and CSV have it; "ns" or "bytes/s".

@@ -22,16 +22,26 @@
 
 static bool has_memory(const struct locus_topo_node *node)
 {
-    return node->allowed && (node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY);
+    return node->allowed && locus_topo_node_by_default(node);
+}
+
+// CPUs that are on this node and on stations before it (topo_node.h) belong to those: from here on `skip` passes over them.
+static bool is_taken(const struct tb_nodes_run *run, unsigned cpu)
+{
+    for (uint32_t s = 0; s < run->count; s++)
+        for (uint32_t w = 0; w <= run->workers; w++)
+            if ((w < run->workers ? run->stations[s].workers[w].cpu : run->stations[s].cpu) == (int)cpu)
+                return true;
+    return false;
 }
 
 // The node's allowed CPU number `skip`, or -1.
-static int cpu_of(const struct locus_topo *topo, int node, uint32_t skip)
+static int cpu_of(const struct tb_nodes_run *run, int node, uint32_t skip)
 {
-    const struct locus_topo_cpu *cpus = locus_topo_cpus(topo);
-    for (unsigned c = 0; c < locus_topo_info(topo)->cpus_count; c++)
-        if (cpus[c].allowed && cpus[c].node == node && skip-- == 0)
-            return (int)cpus[c].os_index;
+    const struct locus_topo_node *on = locus_topo_node(run->topo, node);
+    for (unsigned c = 0; c < on->cpus_count; c++)
+        if (locus_topo_cpu(run->topo, on->cpus[c])->allowed && !is_taken(run, on->cpus[c]) && skip-- == 0)
+            return (int)on->cpus[c];
     return -1;
 }
 
@@ -39,14 +49,14 @@ static int station_add(struct tb_nodes_run *run, int node)
 {
     struct tb_station *station = &run->stations[run->count];
     bool threads = run->job->dispatch != TB_DISPATCH_INLINE;
-    *station = (struct tb_station){.run = run, .number = run->count, .node = node, .cpu = cpu_of(run->topo, node, 0)};
+    *station = (struct tb_station){.run = run, .number = run->count, .node = node, .cpu = cpu_of(run, node, 0)};
     station->workers = aligned_alloc(LOCUS_CACHE_LINE, run->workers * sizeof *station->workers);
     if (!station->workers)
         return -ENOMEM;
     for (uint32_t w = 0; w < run->workers; w++) {
         struct tb_node_worker *worker = &station->workers[w];
         *worker = (struct tb_node_worker){.lane = run->count * run->workers + w, .station = station};
-        worker->cpu = threads ? cpu_of(run->topo, node, w + 1) : station->cpu;
+        worker->cpu = threads ? cpu_of(run, node, w + 1) : station->cpu;
         run->job->sample.workers_pinned &= worker->cpu >= 0;
         locus_mailbox_init(&worker->inbox);
     }

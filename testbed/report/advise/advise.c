@@ -221,7 +221,7 @@ int tb_advise_machine_look(struct tb_advise_machine *out)
     *out = (struct tb_advise_machine){.emulated = tb_emulated_as(""), .balancing = tb_numa_balancing(), .cpus_least = UINT_MAX};
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
         const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        bool memory = node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY;
+        bool memory = locus_topo_node_by_default(node);
         bool usable = node->allowed && (node->cpus_count == 0 || node->cpus_allowed_count > 0);
         bool home = memory && usable && node->cpus_count > 0;
         if (memory)
@@ -292,7 +292,7 @@ static bool refused(const struct tb_advise_machine *machine, uint64_t pool_bytes
         snprintf(why, why_bytes, "%s", locus_policy_why(policy, error));
     else if (policy == LOCUS_POLICY_BIND_BALANCING && machine->balancing <= 0)
         snprintf(why, why_bytes, "%s, so nothing would move",
-                 machine->balancing < 0 ? "this kernel has no NUMA balancing" : "NUMA balancing is off (kernel.numa_balancing)");
+                 machine->balancing < 0 ? "this kernel has no NUMA balancing, or does not show it" : "NUMA balancing is off (kernel.numa_balancing)");
     else if (crowds_the_first(arm->contender->name) && all > room_on(first))
         snprintf(why, why_bytes,
                  "it puts the pools of all nodes on node %d, which has room for %" PRIu64 " MiB of %" PRIu64 " (--pool-blocks)",

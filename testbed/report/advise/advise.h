@@ -30,7 +30,7 @@ struct tb_advise_machine {
     struct locus_nodes barred;  // there are some, but not for this process, or their CPUs are not
     unsigned cpus_least;        // of a home, for this process: with 2 a worker can spin beside the scheduler
     bool equally_near;          // no node is farther than another, as the firmware has it
-    int balancing;              // kernel.numa_balancing; -1: the kernel has no such thing
+    int balancing;              // kernel.numa_balancing; negative: none, or unknown
 };
 
 // Looks at this machine. 0, or -errno after a report.

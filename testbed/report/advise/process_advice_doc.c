@@ -41,7 +41,7 @@ static struct tb_value share_value(double share)
 static bool has_memory(const struct page *page, unsigned n)
 {
     const struct locus_topo_node *node = locus_topo_node(page->topo, page->process->node[n]);
-    return node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY;
+    return node->memory.total_bytes > 0;
 }
 
 static bool has_cpus(const struct page *page, unsigned n)
