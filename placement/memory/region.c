@@ -11,7 +11,8 @@
 // Order: the policy is set before the first touch, or pages would have to migrate; and before the span may be touched, because in a
 // process that locks what it maps (mlockall) mprotect brings all its pages in. The room is checked before the span is
 // populated, because the kernel kills the process if it does not fit (region_room.c). The check is repeated before each step, so
-// other processes can surprise us only by what they take during one step.
+// other processes can surprise us only by what they take during one step. A span that mprotect brings in is checked whole before
+// it, populated or not. Whether it is one, only msync tells: MS_INVALIDATE, which does nothing to such memory, is refused (EBUSY).
 //
 // A hugetlb span is always populated. mmap reserves in the host's pool only: where the policy's nodes, the cpuset or the cgroup's
 // limit have fewer pages, the first touch ends in SIGBUS, and a look at the free pages would race with other processes.
@@ -165,11 +166,27 @@ static int have_span(struct locus_region *region)
     return 0;
 }
 
+bool region_is_locked(void *page, size_t bytes)
+{
+    return msync(page, bytes, MS_ASYNC | MS_INVALIDATE) != 0 && errno == EBUSY;
+}
+
+static int room_for_all(const struct locus_region *region)
+{
+    struct region_room room;
+    int result = region_room_open(region->config.policy, &region->nodes, &room);
+    return result ? result : region_room_holds(&room, region->bytes);
+}
+
 // Placed, and then usable.
 static int place_span(const struct locus_region *region)
 {
     int result = region_policy_apply(region);
-    if (!result && !region->config.memory && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
+    if (result || region->config.memory)
+        return result;
+    if (!region_is_pooled(&region->config) && region_is_locked(region->base, region->page_bytes))
+        result = room_for_all(region);
+    if (!result && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
         result = -errno;
     return result;
 }
@@ -191,12 +208,12 @@ static int populate_step(const struct locus_region *region, char *start, size_t 
     return 0;
 }
 
-// Bytes of the span without a page. Our mapping begins empty; the caller's memory may have pages.
+// Bytes of the span without a page. Our mapping begins empty, unless it is locked; the caller's memory may have pages.
 static size_t absent_bytes(const struct locus_region *region)
 {
     unsigned char present[4096];
     size_t base_page = (size_t)sysconf(_SC_PAGESIZE), absent = 0;
-    if (!region->config.memory)
+    if (!region->config.memory && !region_is_locked(region->base, region->page_bytes))
         return region->bytes;
     for (size_t done = 0; done < region->bytes; done += sizeof present * base_page) {
         size_t left = (region->bytes - done) / base_page, pages = left < sizeof present ? left : sizeof present;

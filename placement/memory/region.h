@@ -61,7 +61,8 @@ struct locus_region_config {
 // A span that does not fit is answered by the kernel with SIGKILL, not with an error. So before it populates, open compares the
 // size with the free and reclaimable bytes of the nodes (of the policy if it is BIND or BIND_BALANCING, else all that the process
 // may use) and with the tightest limit of the process's cgroups (v2 memory.max, v1 memory.limit_in_bytes). File pages count as
-// room. Swap does not, and neither does memory.high, which slows a process down but does not kill it.
+// room. Swap does not, and neither does memory.high, which slows a process down but does not kill it. A process that locks what it
+// maps (mlockall with MCL_FUTURE) has every page at once, so there open compares whatever `populate` says.
 //
 // A huge page that is missing at the first touch is answered with SIGBUS, although mmap has promised it: to the whole host, not to
 // a node, and not within a cgroup's hugetlb.2MB.max. So a span of LOCUS_PAGE_2M or 1G is populated by open, whatever `populate`

@@ -93,6 +93,9 @@ struct region_room {
 };
 int region_room_open(enum locus_policy policy, const struct locus_nodes *nodes, struct region_room *out);
 
+// Is this mapping of ours locked? A new one is in a process that locks what it maps (mlockall).
+bool region_is_locked(void *page, size_t bytes);
+
 // 0; -ENOMEM: the OOM killer might strike; with a strict policy also the error of reading a node.
 int region_room_holds(const struct region_room *room, size_t bytes);
 

@@ -314,9 +314,21 @@ static bool nodes_lack_pages(const struct ask *ask)
 
 // --- memory --------------------------------------------------------------------------------------------------------------------
 
+// Such a process has all pages of a span at once.
+static bool locks_what_it_maps(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool locks = page != MAP_FAILED && region_is_locked(page, bytes);
+    if (page != MAP_FAILED)
+        munmap(page, bytes);
+    return locks;
+}
+
 static bool no_room(const struct ask *ask)
 {
-    return ask->config->populate && !ask->pooled &&
+    bool at_once = ask->config->populate || (!ask->config->memory && locks_what_it_maps());
+    return at_once && !ask->pooled &&
            (region_room_why(ask->config->policy, &ask->nodes, ask->span_bytes, ask->why, ask->why_bytes) ||
             (!locus_policy_strict(ask->config->policy) && ask->bytes > ask->span_bytes &&
              region_room_why(ask->config->policy, &ask->nodes, ask->bytes, ask->why, ask->why_bytes)));

@@ -167,7 +167,8 @@ static bool hwloc_failed(const char *path, const struct tb_matrix *matrix, const
         tb_error("%s: %s", path,
                  error == -EINVAL ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
                  : error == -EXDEV
-                     ? "hwloc does not see this machine: unset HWLOC_XMLFILE, HWLOC_SYNTHETIC and HWLOC_FSROOT, or leave the sandbox that hides /sys"
+                     ? "hwloc does not see this machine: unset HWLOC_XMLFILE, HWLOC_SYNTHETIC and HWLOC_FSROOT, or leave the "
+                       "sandbox that hides /sys"
                      : tb_output_why(error));
     return error != 0;
 }

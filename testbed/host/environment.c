@@ -261,8 +261,8 @@ static json_t *hwloc_xml(void)
     return xml ? xml : json_string("UNREADABLE");
 }
 
-// hwloc looks at this machine and at no other, so another root has no XML. Where a sandbox hides nodes or cores, hwloc is not asked:
-// it would end the process (topo/live.c).
+// hwloc looks at this machine and at no other, so another root has no XML. Where a sandbox hides nodes or cores, hwloc is not
+// asked: it would end the process (topo/live.c).
 json_t *tb_environment_hwloc(struct tb_host *host)
 {
     struct locus_topo *topo = NULL;

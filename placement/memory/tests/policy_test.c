@@ -309,6 +309,35 @@ Test(policy, what_is_populated_beyond_the_groups_limit_is_refused_whatever_the_p
     }
 }
 
+// Under 32 MiB, in a process that has all pages of a span at the moment at which it may be touched: killed, unless open looks first.
+static int open_locked_in_a_small_group(void *argument)
+{
+    struct locus_region_config config = on_nodes(LOCUS_POLICY_FIRST_TOUCH, (struct locus_nodes){{0}});
+    struct locus_region *region;
+    config.populate = *(unsigned *)argument;
+    if (!enter_group("memory", "memory.max", "memory.limit_in_bytes", "33554432") || mlockall(MCL_FUTURE) != 0)
+        return CANNOT;
+    config.bytes = 48 * MIB;
+    if (locus_region_open(&region, &config) != -ENOMEM)
+        return 3;
+    char why[300];
+    locus_region_why(&config, -ENOMEM, why, sizeof(why));
+    if (!strstr(why, "the cgroup's limit leaves"))
+        return 4;
+    config.bytes = 20 * MIB; // more than half of the room: what is there already is not asked for again
+    return locus_region_open(&region, &config) != 0 ? 5 : 0;
+}
+
+Test(policy, what_is_locked_as_it_is_mapped_is_refused_beyond_the_groups_limit)
+{
+    for (unsigned populate = 0; populate < 2; populate++) {
+        int status = in_group(open_locked_in_a_small_group, &populate, "memory");
+        if (status == CANNOT)
+            cr_skip_test("needs root, locked memory and a memory cgroup that can be made");
+        cr_assert_eq(status, 0, "populate %u: the child ended with %d", populate, status);
+    }
+}
+
 static int bind_outside_the_cpuset(void *argument)
 {
     (void)argument;

@@ -214,8 +214,8 @@ static void put_doubts(struct tb_doc *doc, const struct locus_topo_info *info)
     tb_doc_fact(doc, "memory_kernel_bytes", NULL, TB_AS_IS, known(info->kernel_total_bytes > 0, info->kernel_total_bytes));
     if (info->nodes_hidden)
         tb_doc_say(doc, NULL,
-                   "/sys/devices/system/node cannot be read (a kernel without NUMA, or a sandbox): the machine is shown as one node, "
-                   "from this process's affinity and /proc.");
+                   "/sys/devices/system/node cannot be read (a kernel without NUMA, or a sandbox): the machine is shown as one "
+                   "node, from this process's affinity and /proc.");
     if (differs(info))
         tb_doc_say(doc, NULL,
                    "The nodes report %s together, the kernel %s in all (MemTotal of /proc/meminfo): one of them is not the whole "
@@ -323,8 +323,10 @@ static void put_host(struct tb_doc *doc, const struct locus_topo *topo, const st
 
 struct tb_doc *tb_topo_doc(json_t *head, const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
 {
-    static const char *const of_the_host[] = {"pages",          "cgroup",         "mbind",        "move_pages",         "mbind_why",
-                                              "move_pages_why", "numa_balancing", "nodes_hidden", "memory_nodes_bytes", "memory_kernel_bytes"};
+    static const char *const of_the_host[] = {
+        "pages",          "cgroup",         "mbind",        "move_pages",         "mbind_why",
+        "move_pages_why", "numa_balancing", "nodes_hidden", "memory_nodes_bytes", "memory_kernel_bytes",
+    };
     struct tb_doc *doc = tb_doc_open(head);
     if (!doc)
         return NULL;

@@ -292,7 +292,8 @@ static bool refused(const struct tb_advise_machine *machine, uint64_t pool_bytes
         snprintf(why, why_bytes, "%s", locus_policy_why(policy, error));
     else if (policy == LOCUS_POLICY_BIND_BALANCING && machine->balancing <= 0)
         snprintf(why, why_bytes, "%s, so nothing would move",
-                 machine->balancing < 0 ? "this kernel has no NUMA balancing, or does not show it" : "NUMA balancing is off (kernel.numa_balancing)");
+                 machine->balancing < 0 ? "this kernel has no NUMA balancing, or does not show it"
+                                        : "NUMA balancing is off (kernel.numa_balancing)");
     else if (crowds_the_first(arm->contender->name) && all > room_on(first))
         snprintf(why, why_bytes,
                  "it puts the pools of all nodes on node %d, which has room for %" PRIu64 " MiB of %" PRIu64 " (--pool-blocks)",
