@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cpulist: a parser for the kernel's list format (%*pbl), written by hand over a counted buffer.
+// cpulist: parsers for the kernel's formats of sets (%*pbl and %*pb), written by hand over a counted buffer.
 //
-// The grammar is
+// The grammar of a list is
 //
 //     list  = [ range { "," range } ] [ "\n" ]
 //     range = number [ "-" number ]          first <= last
@@ -76,4 +76,35 @@ int topo_cpulist_parse(const char *text, size_t bytes, struct topo_idset *out)
             return -EINVAL;
         cursor.at++;
     }
+}
+
+// -1: no hexadecimal digit as the kernel writes it.
+static int digit_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+int topo_cpumap_parse(const char *text, size_t bytes, struct topo_idset *out)
+{
+    unsigned id = 0, digits = 0;        // the lowest bit of the next digit from the end, and how many digits its word has so far
+    memset(out, 0, sizeof(*out));
+    if (bytes > 0 && text[bytes - 1] == '\n')
+        bytes--;
+    while (bytes > 0) {
+        char here = text[--bytes];
+        int value = digit_value(here);
+        if (here == ',' ? digits != 8 : digits == 8 || value < 0)
+            return -EINVAL;
+        digits = here == ',' ? 0 : digits + 1;
+        for (; value > 0; value &= value - 1) {
+            unsigned bit = id + (unsigned)__builtin_ctz((unsigned)value);
+            if (bit >= TOPO_ID_MAX)
+                return -ERANGE;
+            topo_idset_add(out, bit);
+        }
+        id += here == ',' ? 0 : 4;
+    }
+    return digits > 0 ? 0 : -EINVAL;
 }

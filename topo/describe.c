@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "topo/idset.h"
@@ -53,6 +54,9 @@ enum locus_topo_source topo_describe_kind(const char *source)
 {
     if (!source)
         return LOCUS_TOPO_THIS_MACHINE;
+    struct stat status;
+    if (stat(source, &status) == 0 && S_ISDIR(status.st_mode))
+        return LOCUS_TOPO_ROOT;
     size_t length = strlen(source);
     bool named_xml = length >= 4 && strcmp(source + length - 4, ".xml") == 0;
     // "[numa(memory=1GB)] ..." may contain anything but a slash, so a slash means a path.
@@ -104,6 +108,26 @@ static int read_file(const char *source, char **out, size_t *out_bytes, const st
     return error;
 }
 
+// An hwloc reads the files of its own major version and of the one before.
+static bool newer_xml(const char *text, const struct topo_why *why)
+{
+    static const char begin[] = "<topology version=\"";
+    char own[16];
+    const char *version = strstr(text, begin);
+    if (!version)
+        return false;
+    version += strlen(begin);
+    topo_describe_version(own, sizeof(own));
+    unsigned long reads = strtoul(own, NULL, 10);
+    if (reads == 0 || strtoul(version, NULL, 10) <= reads)
+        return false;
+    topo_why(why, -EINVAL,
+             "of version %.*s, and the hwloc here (%s) reads up to %lu.x: on that machine run "
+             "lstopo --export-xml-flags v%lu machine.xml",
+             (int)strcspn(version, "\""), version, own, reads, reads);
+    return true;
+}
+
 // hwloc refused the text: find out what is wrong in terms that people understand.
 static int explain_xml(const char *text, size_t bytes, const struct topo_why *why)
 {
@@ -113,7 +137,7 @@ static int explain_xml(const char *text, size_t bytes, const struct topo_why *wh
         return topo_why(why, -EINVAL, "XML, but not an hwloc topology (make one with: lstopo machine.xml)");
     if (!strstr(text, "</topology>"))
         return topo_why(why, -EINVAL, "cut off: the closing </topology> is missing");
-    return topo_why(why, -EINVAL, "hwloc cannot read this topology (damaged, or of another hwloc version)");
+    return newer_xml(text, why) ? -EINVAL : topo_why(why, -EINVAL, "hwloc cannot read this topology (damaged)");
 }
 
 struct xml {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// live: the CPUs and nodes of this machine, as its kernel lists them.
+// live: the CPUs and nodes of this machine, as its kernel lists them; and of another one, by a copy of its kernel's files.
 //
 // Not by hwloc, although it knows all of this: hwloc 2.9 aborts the process on an empty node folder, prints to stderr where CPUs
 // have no topology folder or nodes and packages contradict each other, drops nodes without memory, and keeps the last of several
@@ -30,11 +30,13 @@
 // The CPUs of its core, under the file's present name and its name before Linux 5.3.
 static bool read_core(const char *root, unsigned cpu, struct topo_idset *out)
 {
-    static const char *const names[] = {"core_cpus_list", "thread_siblings_list"};
+    static const char *const names[] = {"core_cpus", "thread_siblings"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char path[96];
-        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, names[i]);
-        if (topo_sysfs_idset(root, path, out) == 0 && topo_idset_has(out, cpu))
+        char list[104];
+        char map[96];
+        snprintf(map, sizeof(map), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, names[i]);
+        snprintf(list, sizeof(list), "%s_list", map);
+        if (topo_sysfs_list_or_map(root, list, map, out) == 0 && topo_idset_has(out, cpu))
             return true;
     }
     return false;
@@ -182,7 +184,7 @@ static void drop_offline(const char *root, const struct topo_idset *allowed, str
 {
     struct topo_idset online;
     struct topo_idset both = *allowed;
-    if (topo_sysfs_idset(root, "/sys/devices/system/cpu/online", &online))
+    if (topo_sysfs_cpus_online(root, &online))
         return;
     topo_idset_intersect(&both, &online);
     if (memcmp(&both, allowed, sizeof(both)) == 0)
@@ -207,6 +209,11 @@ static int online_cpus(const char *root, const struct topo_idset *nodes, const s
     return topo_idset_count(out) ? 0 : topo_why(why, -EIO, "no node has CPUs");
 }
 
+static bool is_copy(const struct locus_topo *topo)
+{
+    return topo->info.source == LOCUS_TOPO_ROOT;
+}
+
 static int live_node(struct locus_topo *topo, struct locus_topo_node *node, const char *root, const struct topo_idset *allowed,
                      const struct topo_why *why)
 {
@@ -214,10 +221,13 @@ static int live_node(struct locus_topo *topo, struct locus_topo_node *node, cons
     int error = topo_sysfs_node_cpus(root, (unsigned)node->os_index, allowed, &cpus);
     if (error)
         return topo_why(why, -EIO, "cannot read the CPUs of node %d: %s", node->os_index, strerror(-error));
-    error = topo_sysfs_node_memory(root, node->os_index, &node->memory);
+    error = is_copy(topo) ? topo_sysfs_node_total_bytes(root, node->os_index, &node->memory.total_bytes)
+                          : topo_sysfs_node_memory(root, node->os_index, &node->memory);
+    if (is_copy(topo) && (error == -ENODEV || error == -ENOENT))
+        return topo_why(why, -EIO, "it lacks the memory of node %d (MemTotal in its meminfo)", node->os_index);
     if (error)
         return topo_why(why, -EIO, "cannot read the memory of node %d: %s", node->os_index, strerror(-error));
-    node->memory_live = true;
+    node->memory_live = !is_copy(topo);
     if (topo_idset_count(&cpus) == 0 && node->memory.total_bytes > 0)
         node->tier = tier_of(root, (unsigned)node->os_index);
     return topo_model_node_cpus(topo, node, &cpus, why);
@@ -237,8 +247,8 @@ static int live_distances(struct locus_topo *topo, const char *root, const struc
 static int live_nodes(struct locus_topo *topo, const char *root, const struct topo_idset *online, const struct topo_idset *allowed,
                       const struct topo_why *why)
 {
-    struct topo_idset mems;
-    int error = topo_sysfs_mems_allowed(root, &mems);
+    struct topo_idset mems = {{0}};
+    int error = is_copy(topo) ? 0 : topo_sysfs_mems_allowed(root, &mems);
     if (error)
         return topo_why(why, -EIO, "cannot read which nodes this process may use: %s", strerror(-error));
     error = topo_model_nodes_alloc(topo, topo_idset_count(online), why);
@@ -263,7 +273,7 @@ int topo_model_live(struct locus_topo *topo, const char *root, const struct topo
     if (error)
         return topo_why(why, -EIO, "cannot read the list of nodes: %s", strerror(-error));
     topo->info.nodes_hidden = topo_sysfs_nodes_hidden(root);
-    if (topo_sysfs_bytes(root, "/proc/meminfo", "MemTotal", &topo->info.kernel_total_bytes))
+    if (is_copy(topo) || topo_sysfs_bytes(root, "/proc/meminfo", "MemTotal", &topo->info.kernel_total_bytes))
         topo->info.kernel_total_bytes = 0;
     error = online_cpus(root, &nodes, allowed, &cpus, why);
     if (!error)

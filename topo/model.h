@@ -40,7 +40,8 @@ int topo_model_node_cpus(struct locus_topo *topo, struct locus_topo_node *node, 
 // Nodes, their memory and distances, from a description.
 int topo_model_described_nodes(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
 
-// CPUs and nodes of the machine whose files are under `root`. `allowed` are the CPUs that the process may use.
+// CPUs and nodes of the machine whose files are under `root`. `allowed` are the CPUs that the process may use. In a copy of another
+// machine's files (LOCUS_TOPO_ROOT) there are none, and what was true at that moment only is left out.
 int topo_model_live(struct locus_topo *topo, const char *root, const struct topo_idset *allowed, const struct topo_why *why);
 
 // Page sizes and the hugetlb pools under `root`.

@@ -14,6 +14,8 @@
 // where there is one node only, it is there.
 #include "topo/sysfs.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -54,7 +56,10 @@ int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes
             error = -errno;
         if (got <= 0)
             break;
-        filled += (size_t)got;
+        size_t text_bytes = strnlen(text + filled, (size_t)got);
+        filled += text_bytes;
+        if (text_bytes < (size_t)got)   // the padding of a copy
+            break;
         if (filled == bytes) {
             error = -EFBIG;
             break;
@@ -69,12 +74,24 @@ int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes
     return 0;
 }
 
-int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out)
+static int read_set(const char *root, const char *path, int (*parse)(const char *, size_t, struct topo_idset *),
+                    struct topo_idset *out)
 {
     char text[TEXT_BYTES];
     size_t length = 0;
     int error = topo_sysfs_read(root, path, text, sizeof(text), &length);
-    return error ? error : topo_cpulist_parse(text, length, out);
+    return error ? error : parse(text, length, out);
+}
+
+int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out)
+{
+    return read_set(root, path, topo_cpulist_parse, out);
+}
+
+int topo_sysfs_list_or_map(const char *root, const char *list, const char *map, struct topo_idset *out)
+{
+    int error = topo_sysfs_idset(root, list, out);
+    return error == -ENOENT ? read_set(root, map, topo_cpumap_parse, out) : error;
 }
 
 // Reads a number in plain digits at *at and moves *at past it. strtoull alone would take signs and leading blanks.
@@ -115,15 +132,64 @@ static bool is_hidden(int error)
     return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EPERM;
 }
 
+// The folders `name`0, `name`1 ... in a folder. -ENOENT: there is none.
+static int numbered_folders(const char *root, const char *path, const char *name, struct topo_idset *out)
+{
+    char full[4096];
+    struct dirent *entry = NULL;
+    memset(out, 0, sizeof(*out));
+    snprintf(full, sizeof(full), "%s%s", root, path);
+    DIR *directory = opendir(full);
+    if (!directory)
+        return -errno;
+    while ((entry = readdir(directory)) != NULL) {
+        const char *number = entry->d_name + strlen(name);
+        char *end = NULL;
+        if (strncmp(entry->d_name, name, strlen(name)) != 0 || !isdigit((unsigned char)*number))
+            continue;
+        unsigned long id = strtoul(number, &end, 10);
+        if (*end == '\0' && id < TOPO_ID_MAX)
+            topo_idset_add(out, (unsigned)id);
+    }
+    closedir(directory);
+    return topo_idset_count(out) > 0 ? 0 : -ENOENT;
+}
+
+int topo_sysfs_cpus_online(const char *root, struct topo_idset *out)
+{
+    struct topo_idset present;
+    int error = topo_sysfs_idset(root, "/sys/devices/system/cpu/online", out);
+    if (error != -ENOENT)
+        return error;
+    memset(out, 0, sizeof(*out));
+    error = numbered_folders(root, "/sys/devices/system/cpu", "cpu", &present);
+    for (unsigned id = 0; !error && id < TOPO_ID_MAX; id++) {
+        char path[64];
+        uint64_t online = 1;
+        if (!topo_idset_has(&present, id))
+            continue;
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", id);
+        if (topo_sysfs_u64(root, path, &online) || online)      // the first CPU often has no such file
+            topo_idset_add(out, id);
+    }
+    return error;
+}
+
+static int nodes_online(const char *root, struct topo_idset *out)
+{
+    int error = topo_sysfs_idset(root, "/sys/devices/system/node/online", out);
+    return error == -ENOENT ? numbered_folders(root, "/sys/devices/system/node", "node", out) : error;
+}
+
 bool topo_sysfs_nodes_hidden(const char *root)
 {
     struct topo_idset online;
-    return is_hidden(topo_sysfs_idset(root, "/sys/devices/system/node/online", &online));
+    return is_hidden(nodes_online(root, &online));
 }
 
 int topo_sysfs_nodes(const char *root, struct topo_idset *out)
 {
-    int error = topo_sysfs_idset(root, "/sys/devices/system/node/online", out);
+    int error = nodes_online(root, out);
     if (!is_hidden(error))
         return error;
     memset(out, 0, sizeof(*out));
@@ -137,11 +203,22 @@ int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out)
     return is_hidden(error) ? topo_sysfs_nodes(root, out) : error;
 }
 
+static int listed_cpus(const char *root, unsigned node, struct topo_idset *out)
+{
+    char list[64];
+    char map[64];
+    if (topo_sysfs_nodes_hidden(root))
+        return topo_sysfs_cpus_online(root, out);
+    snprintf(list, sizeof(list), "/sys/devices/system/node/node%u/cpulist", node);
+    snprintf(map, sizeof(map), "/sys/devices/system/node/node%u/cpumap", node);
+    return topo_sysfs_list_or_map(root, list, map, out);
+}
+
 // Of the only node. A list that contradicts `allowed` is another machine's, or a container's own numbers.
-static int all_cpus(const char *root, const char *path, const struct topo_idset *allowed, struct topo_idset *out)
+static int all_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out)
 {
     struct topo_idset both = *allowed;
-    int error = topo_sysfs_idset(root, path, out);
+    int error = listed_cpus(root, node, out);
     if (error && (!is_hidden(error) || topo_idset_count(allowed) == 0))
         return error == -ENOENT ? -ENODEV : error;
     if (!error)
@@ -154,17 +231,14 @@ static int all_cpus(const char *root, const char *path, const struct topo_idset 
 int topo_sysfs_node_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out)
 {
     struct topo_idset online;
-    char path[64] = "/sys/devices/system/cpu/online";
     int error = topo_sysfs_nodes(root, &online);
     if (error)
         return error;
     if (!topo_idset_has(&online, node))
         return -ENODEV;
-    if (!topo_sysfs_nodes_hidden(root))
-        snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
     if (topo_idset_count(&online) == 1)
-        return all_cpus(root, path, allowed, out);
-    error = topo_sysfs_idset(root, path, out);
+        return all_cpus(root, node, allowed, out);
+    error = listed_cpus(root, node, out);
     return error == -ENOENT ? -ENODEV : error;
 }
 
@@ -226,21 +300,35 @@ static int ask_sysinfo(struct locus_node_memory *out)
     return 0;
 }
 
-int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out)
+static int read_meminfo(const char *root, int node, bool hidden, char *text)
 {
     char path[64] = "/proc/meminfo";
-    bool hidden = topo_sysfs_nodes_hidden(root);
     if (node < 0 || (hidden && node != 0))
         return -ENODEV;
     if (!hidden)
         snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+    return topo_sysfs_read(root, path, text, TEXT_BYTES, NULL);
+}
+
+int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out)
+{
     char text[TEXT_BYTES];
-    int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    bool hidden = topo_sysfs_nodes_hidden(root);
+    int error = read_meminfo(root, node, hidden, text);
     if (hidden && is_hidden(error) && !*root)
         return ask_sysinfo(out);
     if (error)
         return error == -ENOENT ? -ENODEV : error;
     return parse_meminfo(text, out);
+}
+
+int topo_sysfs_node_total_bytes(const char *root, int node, uint64_t *out)
+{
+    char text[TEXT_BYTES];
+    int error = read_meminfo(root, node, topo_sysfs_nodes_hidden(root), text);
+    if (error)
+        return error == -ENOENT ? -ENODEV : error;
+    return meminfo_bytes(text, "MemTotal", out);
 }
 
 int topo_sysfs_distances(const char *root, unsigned node, unsigned *distances, unsigned count)

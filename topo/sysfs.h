@@ -14,11 +14,13 @@
 #include "idset.h"
 #include "topo.h"
 
-// Reads a whole small file as text. -ENOENT ..., -EFBIG: it does not fit into bytes - 1. *length may be NULL.
+// Reads a whole small file as text, which ends at the first NUL: a copy of /sys may be padded with them. *length may be NULL.
+// -ENOENT ..., -EFBIG: it does not fit into bytes - 1.
 int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes, size_t *length);
 
-// Reads a file with one cpulist.
+// Reads a file with one cpulist; or, where there is none, the mask in another file.
 int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out);
+int topo_sysfs_list_or_map(const char *root, const char *list, const char *map, struct topo_idset *out);
 
 // Reads a file with one unsigned number; "max" is UINT64_MAX. -EINVAL: anything else.
 int topo_sysfs_u64(const char *root, const char *path, uint64_t *out);
@@ -26,7 +28,11 @@ int topo_sysfs_u64(const char *root, const char *path, uint64_t *out);
 // A figure in a file of lines such as "VmSize:  4 kB" (/proc/meminfo, /proc/self/status), in bytes. -ENOENT: no such key.
 int topo_sysfs_bytes(const char *root, const char *path, const char *key, uint64_t *out);
 
-// Nodes that are online. Where /sys/devices/system/node is missing or hidden there is node 0 only.
+// CPUs that are online; without that list, all that have a folder and do not say in it that they are offline.
+int topo_sysfs_cpus_online(const char *root, struct topo_idset *out);
+
+// Nodes that are online; without that list, all that have a folder. Where /sys/devices/system/node is missing or hidden there is
+// node 0 only.
 int topo_sysfs_nodes(const char *root, struct topo_idset *out);
 bool topo_sysfs_nodes_hidden(const char *root);
 
@@ -35,6 +41,7 @@ bool topo_sysfs_nodes_hidden(const char *root);
 int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out);
 int topo_sysfs_node_cpus(const char *root, unsigned node, const struct topo_idset *allowed, struct topo_idset *out);
 int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out);
+int topo_sysfs_node_total_bytes(const char *root, int node, uint64_t *out); // all that a copy need have of a node's memory
 
 // distances[i] is the distance from `node` to the i-th online node: the file has one number per online node. -ENOENT: the kernel
 // does not say; -EINVAL: malformed, or not exactly `count` numbers.

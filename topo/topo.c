@@ -7,7 +7,9 @@
 #include "topo/topo.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "topo/allowed.h"
 #include "topo/cgroup.h"
@@ -32,6 +34,15 @@ static int build_live(struct locus_topo *topo, const struct topo_why *why)
     return topo_model_live(topo, "", &allowed, why);
 }
 
+static int build_root(struct locus_topo *topo, const char *root, const struct topo_why *why)
+{
+    static const struct topo_idset nobody;
+    char cpus[4096];
+    if (snprintf(cpus, sizeof(cpus), "%s/sys/devices/system/cpu", root) >= (int)sizeof(cpus) || access(cpus, F_OK))
+        return topo_why(why, -EINVAL, "it lacks sys/devices/system/cpu, so it is no machine (hwloc-gather-topology copies one)");
+    return topo_model_live(topo, root, &nobody, why);
+}
+
 static int build_described(struct locus_topo *topo, const char *source, const struct topo_why *why)
 {
     hwloc_topology_t topology = NULL;
@@ -51,7 +62,8 @@ static int build(struct locus_topo *topo, const char *source, const struct topo_
     topo->info.cgroup_limit_bytes = UINT64_MAX;
     topo_describe_version(topo->hwloc_version, sizeof(topo->hwloc_version));
     topo->info.hwloc_version = topo->hwloc_version;
-    int error = source ? build_described(topo, source, why) : build_live(topo, why);
+    bool root = topo->info.source == LOCUS_TOPO_ROOT;
+    int error = root ? build_root(topo, source, why) : source ? build_described(topo, source, why) : build_live(topo, why);
     if (!error)
         topo_model_finish(topo);
     return error;

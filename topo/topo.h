@@ -23,7 +23,7 @@ extern "C" {
 
 struct locus_topo;
 
-enum locus_topo_source { LOCUS_TOPO_THIS_MACHINE, LOCUS_TOPO_XML, LOCUS_TOPO_SYNTHETIC };
+enum locus_topo_source { LOCUS_TOPO_THIS_MACHINE, LOCUS_TOPO_XML, LOCUS_TOPO_SYNTHETIC, LOCUS_TOPO_ROOT };
 
 struct locus_topo_cpu {
     unsigned os_index;
@@ -53,24 +53,26 @@ struct locus_topo_info {
     const char *hwloc_version;  // of the library in use, "2.9.0"
 };
 
-// Describes a machine. `source` is NULL for this machine; an hwloc XML file, if a file of that name exists, or the name contains
-// '/', or it ends in ".xml"; otherwise an hwloc synthetic description such as "pack:2 [numa(memory=64GB)] core:4 pu:2". A
-// description says less than a machine: see the fields above that are for this machine only. Nor does it say which of several
-// nodes close to the same CPUs has them: as on Linux, the lowest numbered one without a tier name does, and the others are
-// memory-only.
+// Describes a machine. `source` is NULL for this machine; a folder with a copy of another one's /sys and /proc (its root), as
+// hwloc-gather-topology makes it; an hwloc XML file, if a file of that name exists, or the name contains '/', or it ends in ".xml";
+// otherwise an hwloc synthetic description such as "pack:2 [numa(memory=64GB)] core:4 pu:2". A description says less than a
+// machine: see the fields above that are for this machine only. Nor does one of hwloc's say which of several nodes close to the
+// same CPUs has them: as on Linux, the lowest numbered one without a tier name does, and the others are memory-only.
 //
 // This machine is read from the kernel's files, not by hwloc, which may print to stderr or abort the process where a sandbox hides
 // some of them. Its CPUs are those that the nodes list, and those that this process may run on, whatever the files say. Without
 // /sys/devices/system/node (a kernel without NUMA, a sandbox, no /sys at all) it is one node, with what sched_getaffinity, the
-// rest of /sys and /proc/meminfo say; without /proc/meminfo, sysinfo(2).
+// rest of /sys and /proc/meminfo say; without /proc/meminfo, sysinfo(2). A root is read in the same way, but for what is free and
+// what a process may use. Its files may be padded with NULs, as tar leaves them; the lists of nodes and CPUs may be missing, and
+// masks stand for lists, as in old kernels.
 //
 // On success *out belongs to the caller until locus_topo_close(). On failure *out is NULL, and if why is not NULL it gets one
 // line without newline (cut to why_bytes) that names the source and what is wrong with it.
 // -ENOENT, -EACCES ...  the file cannot be read
 // -ENODATA  the file is empty
-// -EINVAL   not a complete hwloc XML file nor a synthetic description; or the environment asks hwloc for another machine
+// -EINVAL   no root, complete hwloc XML file or synthetic description; or the environment asks hwloc for another machine
 // -ERANGE   more than 8192 CPUs or 1024 nodes, or numbers beyond 8191
-// -ENOMEM, and -EIO when the files in /sys or /proc contradict each other
+// -ENOMEM, and -EIO when the files in /sys or /proc contradict each other, or a root lacks one
 int locus_topo_open(struct locus_topo **out, const char *source, char *why, size_t why_bytes);
 
 // NULL is allowed. All pointers that the functions below returned become invalid.

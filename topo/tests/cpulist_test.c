@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cpulist: what the kernel writes is read exactly, and everything else is refused.
+// cpulist: what the kernel writes, lists and masks, is read exactly, and everything else is refused.
 #include "topo/cpulist.h"
 
 #include <criterion/criterion.h>
@@ -77,4 +77,40 @@ Test(cpulist, stops_at_the_given_length)
     cr_assert_eq(topo_cpulist_parse("1-23", 3, &set), 0);
     cr_assert_eq(topo_idset_count(&set), 2);
     cr_assert_eq(topo_cpulist_parse("1\0,2", 4, &set), -EINVAL, "a zero byte is not a terminator");
+}
+
+static int parse_map(const char *text, struct topo_idset *out)
+{
+    return topo_cpumap_parse(text, strlen(text), out);
+}
+
+Test(cpumap, reads_words_the_highest_first)
+{
+    struct topo_idset set;
+    cr_assert_eq(parse_map("00000000,00000d0f\n", &set), 0);
+    cr_assert(topo_idset_count(&set) == 7 && topo_idset_has(&set, 3) && topo_idset_has(&set, 8) && topo_idset_has(&set, 11));
+    cr_assert_eq(parse_map("8,00000001,80000000", &set), 0);
+    cr_assert(topo_idset_count(&set) == 3 && topo_idset_has(&set, 31) && topo_idset_has(&set, 32) && topo_idset_has(&set, 67));
+    cr_assert_eq(parse_map("0", &set), 0);
+    cr_assert_eq(topo_idset_count(&set), 0, "memory without CPUs");
+}
+
+Test(cpumap, rejects_what_no_kernel_writes)
+{
+    static const char *const bad[] = {"",          "\n",        ",",         "f,",       ",00000001", "1,1",    "1,,00000001",
+                                      "123456789", "1,0000001", "0x1",       "A",        " 1",        "1\n\n", "1-2"};
+    struct topo_idset set;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        cr_assert_eq(parse_map(bad[i], &set), -EINVAL, "\"%s\" was accepted", bad[i]);
+}
+
+Test(cpumap, rejects_cpus_out_of_range)
+{
+    char text[8 + 256 * 9 + 1] = "00000001";
+    struct topo_idset set;
+    for (int word = 0; word < 256; word++)
+        strcat(text, ",00000000");
+    cr_assert_eq(parse_map(text, &set), -ERANGE, "bit 8192");
+    text[7] = '0';
+    cr_assert_eq(parse_map(text, &set), 0);
 }

@@ -52,6 +52,52 @@ Test(sysfs, answers_for_a_kernel_without_numa)
     cr_assert_eq(topo_sysfs_node_memory(tree_root, 1, &memory), -ENODEV);
 }
 
+// tar pads a file of /sys to the size that the kernel had given, a page.
+Test(sysfs, reads_copies_that_are_padded)
+{
+    static const char padded[65536] = "2-3\n";
+    struct topo_idset set;
+    tree_bytes(NODE_DIRECTORY "/online", padded, 4096);
+    cr_assert_eq(topo_sysfs_nodes(tree_root, &set), 0);
+    cr_assert(topo_idset_count(&set) == 2 && topo_idset_has(&set, 2) && topo_idset_has(&set, 3));
+    tree_bytes(NODE_DIRECTORY "/online", padded, sizeof(padded));
+    cr_assert_eq(topo_sysfs_nodes(tree_root, &set), 0, "pages of 64 KiB");
+}
+
+Test(sysfs, finds_nodes_by_their_folders_where_there_is_no_list)
+{
+    struct topo_idset set;
+    tree_file(NODE_DIRECTORY "/node4/meminfo", "Node 4 MemTotal: 8 kB\n");
+    tree_file(NODE_DIRECTORY "/node11/cpumap", "00000000,00000300\n");
+    tree_file(NODE_DIRECTORY "/nodes", "");
+    tree_file(NODE_DIRECTORY "/node1x", "");
+    cr_assert_eq(topo_sysfs_nodes(tree_root, &set), 0);
+    cr_assert(topo_idset_count(&set) == 2 && topo_idset_has(&set, 4) && topo_idset_has(&set, 11));
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 11, &nobody, &set), 0, "by its mask, where it has no list");
+    cr_assert(topo_idset_count(&set) == 2 && topo_idset_has(&set, 8) && topo_idset_has(&set, 9));
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 4, &nobody, &set), -ENODEV, "neither");
+}
+
+Test(sysfs, finds_cpus_by_their_folders_where_there_is_no_list)
+{
+    struct topo_idset set;
+    tree_file("/sys/devices/system/cpu/cpu0/topology/core_id", "0\n");
+    tree_file("/sys/devices/system/cpu/cpu1/online", "0\n");
+    tree_file("/sys/devices/system/cpu/cpu12/online", "1\n");
+    tree_file("/sys/devices/system/cpu/cpufreq/boost", "1\n");
+    cr_assert_eq(topo_sysfs_node_cpus(tree_root, 0, &nobody, &set), 0);
+    cr_assert(topo_idset_count(&set) == 2 && topo_idset_has(&set, 0) && topo_idset_has(&set, 12));
+}
+
+Test(sysfs, reads_the_memory_of_a_copy_that_says_no_more)
+{
+    uint64_t bytes = 0;
+    tree_file(NODE_DIRECTORY "/node3/meminfo", "Node 3 MemTotal:       1048576 kB\n");
+    cr_assert_eq(topo_sysfs_node_total_bytes(tree_root, 3, &bytes), 0);
+    cr_assert_eq(bytes, UINT64_C(1) << 30);
+    cr_assert_eq(topo_sysfs_node_total_bytes(tree_root, 2, &bytes), -ENODEV);
+}
+
 Test(sysfs, refuses_malformed_meminfo)
 {
     static const char *const bad[] = {"",

@@ -128,7 +128,9 @@ Test(topo, says_what_is_wrong_with_a_file)
         {"no_cpus.xml", -EINVAL, "no CPUs"},
         {"node_twice.xml", -EINVAL, "0 occurs twice"},
         {"core_without_cpuset.xml", -EINVAL, "damaged"},
-        {"", -EISDIR, "directory"},
+        {"", -EINVAL, "lacks sys/devices/system/cpu"},
+        {"hwloc3.xml", -EINVAL, "of version 3.0, and the hwloc here ("},
+        {"hwloc3.xml", -EINVAL, "lstopo --export-xml-flags v2"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_refused(fixture(bad[i].source), &bad[i]);

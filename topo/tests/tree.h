@@ -36,8 +36,8 @@ static inline void tree_close(void)
     nftw(tree_root, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-// Writes a file and the directories above it.
-static inline void tree_file(const char *path, const char *text)
+// Writes a file and the directories above it; `bytes` of text, which may contain NULs.
+static inline void tree_bytes(const char *path, const char *text, size_t bytes)
 {
     char full[512];
     snprintf(full, sizeof(full), "%s%s", tree_root, path);
@@ -48,8 +48,13 @@ static inline void tree_file(const char *path, const char *text)
     }
     FILE *file = fopen(full, "w");
     cr_assert_not_null(file, "cannot write %s", full);
-    fputs(text, file);
+    fwrite(text, 1, bytes, file);
     fclose(file);
+}
+
+static inline void tree_file(const char *path, const char *text)
+{
+    tree_bytes(path, text, strlen(text));
 }
 
 // One node in sysfs: its CPUs, its row of distances, its memory in KiB.

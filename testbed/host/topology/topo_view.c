@@ -18,8 +18,10 @@ static const char *const kinds[] = {[LOCUS_NODE_DRAM] = "DRAM",
                                     [LOCUS_NODE_CPU_ONLY] = "CPU-only",
                                     [LOCUS_NODE_EMPTY] = "empty",
                                     [LOCUS_NODE_GPU_MEMORY] = "GPU memory"};
-static const char *const sources[] = {
-    [LOCUS_TOPO_THIS_MACHINE] = "this machine", [LOCUS_TOPO_XML] = "xml", [LOCUS_TOPO_SYNTHETIC] = "synthetic"};
+static const char *const sources[] = {[LOCUS_TOPO_THIS_MACHINE] = "this machine",
+                                      [LOCUS_TOPO_XML] = "xml",
+                                      [LOCUS_TOPO_SYNTHETIC] = "synthetic",
+                                      [LOCUS_TOPO_ROOT] = "root"};
 
 const char *tb_topo_bytes(char *text, size_t room, uint64_t bytes, bool trim)
 {
