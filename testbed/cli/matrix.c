@@ -15,6 +15,7 @@
 #include "testbed/base/file.h"
 #include "testbed/base/terminal.h"
 #include "testbed/cli/forms.h"
+#include "testbed/cli/machine.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
@@ -23,13 +24,14 @@
 #include "topo/topo.h"
 
 enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q' };
-enum { KEY_HWLOC = 2000, KEY_PLAN, KEY_TOPOLOGY };
+enum { KEY_HWLOC = 2000, KEY_PLAN };
 
 struct arguments {
     struct tb_matrix_config config;
     struct tb_forms forms;
+    struct tb_machine machine;
     bool plan, quiet;
-    const char *topology, *hwloc_path; // NULL: none
+    const char *hwloc_path;     // NULL: none
 };
 
 static const struct argp_option options[] = {
@@ -38,7 +40,6 @@ static const struct argp_option options[] = {
     {"rounds", KEY_ROUNDS, "N", 0, "Rounds: every cell once in each, in random order, 1 to 64 (6; full: 9)", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 1},
     {"plan", KEY_PLAN, NULL, 0, "Say what would be measured, and measure nothing", 2},
-    {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "Plan for a machine that is described, as for `locus topo`", 2},
     {"hwloc-xml", KEY_HWLOC, "FILE.xml", 0, "Write this machine for hwloc, with what was measured as its memory attributes", 3},
     {"quiet", KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
@@ -107,11 +108,9 @@ static error_t parse_kinds(struct argp_state *state, struct tb_matrix_config *co
 
 static error_t check_together(struct argp_state *state, const struct arguments *arguments)
 {
-    if (arguments->topology && !arguments->plan)
-        return tb_cli_bad(state, "--topology: a machine that is only described cannot be measured: add --plan");
     if (arguments->plan && (arguments->forms.plot || arguments->hwloc_path))
         return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->forms.plot ? "--plot" : "--hwloc-xml");
-    return 0;
+    return tb_machine_check(state, &arguments->machine, arguments->plan);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -119,7 +118,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     uint64_t number;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &arguments->machine;
+        state->child_inputs[1] = &arguments->forms;
+        return 0;
     case KEY_FULL: arguments->config.full = true; return 0;
     case KEY_KINDS: return parse_kinds(state, &arguments->config, argument);
     case KEY_ROUNDS:
@@ -132,7 +134,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 18446744073709551615", argument);
         return 0;
     case KEY_PLAN: arguments->plan = true; return 0;
-    case KEY_TOPOLOGY: arguments->topology = argument; return 0;
     case KEY_HWLOC: arguments->hwloc_path = argument; return 0;
     case KEY_QUIET: arguments->quiet = true; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus matrix --help)", argument);
@@ -141,7 +142,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&tb_machine_argp, 0, NULL, 2}, {&tb_forms_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
 
 // 0 or an exit status.
@@ -176,9 +177,10 @@ static bool hwloc_failed(const char *path, const struct tb_matrix *matrix, const
 static int write_all(const struct arguments *arguments, const struct tb_matrix *matrix, const struct locus_topo *topo, json_t *head)
 {
     struct tb_topo_host host = {.numa_balancing = -1};
-    if (!arguments->topology)
+    const char *described = arguments->machine.source;
+    if (!described)
         tb_topo_host_probe(topo, &host);
-    json_t *machine = tb_topo_json(topo, arguments->topology, arguments->topology ? NULL : &host);
+    json_t *machine = tb_topo_json(topo, described, described ? NULL : &host);
     bool bad = tb_forms_write(&arguments->forms, tb_matrix_doc(head, matrix, topo, machine));
     bad |= hwloc_failed(arguments->hwloc_path, matrix, topo);
     for (size_t i = 0; i < matrix->cells_count; i++)
@@ -212,19 +214,22 @@ static int plan(const struct arguments *arguments, const struct locus_topo *topo
 {
     struct tb_matrix_caches caches = {0};
     unsigned cpu = 0, count = 0;
-    if (!arguments->topology && locus_pin_allowed(&cpu, 1, &count) == 0 && count > 0)
+    const char *described = arguments->machine.source;
+    if (!described && locus_pin_allowed(&cpu, 1, &count) == 0 && count > 0)
         tb_matrix_caches_read("", cpu, &caches);
     int error = tb_matrix_plan(out, topo, &caches, &arguments->config);
-    if (error)
+    if (error && described)
+        tb_error("%s: cannot plan: %s", described,
+                 error == -ENODEV ? "no node there has CPUs, or none has memory" : strerror(-error));
+    else if (error)
         tb_error("cannot plan: %s",
                  error == -ENODEV ? "no node has CPUs, or none has memory, that this process may use" : strerror(-error));
-    return error == -ENODEV && arguments->topology ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
+    return error == -ENODEV && described ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 
 static int command(int argc, char **argv)
 {
     struct timespec now;
-    char why[512];
     clock_gettime(CLOCK_REALTIME, &now);
     struct arguments arguments = {.forms = {.csv_table = "cells"}, .config = {.seed = (uint64_t)now.tv_nsec % 1000000}};
     memset(arguments.config.kinds, true, sizeof arguments.config.kinds);
@@ -235,10 +240,9 @@ static int command(int argc, char **argv)
     if (status)
         return status;
     struct locus_topo *topo = NULL;
-    if (locus_topo_open(&topo, arguments.topology, why, sizeof why)) {
-        tb_error("%s", why);
-        return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
-    }
+    status = tb_machine_open(&arguments.machine, &topo);
+    if (status)
+        return status;
     struct tb_matrix matrix = {0};
     json_t *head = arguments.forms.json.wanted ? tb_head("matrix") : NULL;
     status = plan(&arguments, topo, &matrix);

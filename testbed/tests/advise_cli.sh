@@ -39,6 +39,19 @@ refused advise-of-a-shape-and-bytes 2 '--block-bytes: with --shape.*--blocks' --
 refused advise-of-a-shape-and-half-a-trace 2 '--trace: which trace' --shape GPT-2 --requests 3
 refused advise-of-an-unknown-type 2 "--type: 'f8' is not f32" --shape GPT-2 --type f8
 refused advise-of-no-cpus 2 "--cpus: '0'" --shape GPT-2 --cpus 0
+refused advise-of-a-described-machine 2 '--topology: .*add --plan' --topology pu:2
+refused advise-plan-of-what-is-no-machine 2 'fixtures: it lacks sys/devices/system/cpu' --plan --root "$fixtures"
+refused advise-plan-of-rounds 2 '--rounds: not with --plan' --plan --rounds 2
+refused advise-plan-of-a-process 2 '--pid: .*leave out --plan' --pid $$ --plan
+refused advise-process-of-another-machine 2 '--pid: .*leave out --topology' --pid $$ --topology pu:2
+machine_root "$scratch/box"
+check advise-plan-of-a-root locus 0 advise --plan --root "$scratch/box" --json
+says advise-plan-knows-its-nodes '.measured == false and .machine.homes == [1, 2] and .machine.not_for_this_process == []'
+says advise-plan-has-lines-for-them '.plans | map({(.name): .numactl}) | add |
+    .preferred == ["numactl --cpunodebind=1 --preferred=1 ENGINE", "numactl --cpunodebind=2 --preferred=2 ENGINE"] and
+    .interleave == ["numactl --interleave=1,2 ENGINE"] and .repair == null'
+check advise-plan-of-one-node page "$LOCUS" advise --plan --topology pu:2
+has advise-plan-of-one-node-has-nothing-to-choose "$out" 'pu:2 has memory and CPUs on node 0, so between nodes there is nothing'
 (cd "$scratch" && "$LOCUS" advise >out 2>err)
 why="exit $?: $(cat "$err")"
 check advise-elsewhere-has-the-sample-all-the-same [ "$why" = 'exit 0: ' ]

@@ -130,3 +130,23 @@ page() {
     narrow "$out"
 }
 narrow() { [ -z "$(awk 'length > 80' "$1")" ]; }
+
+# machine_root FOLDER: a copy of a machine's /sys, as an archive of it is when unpacked: padded with NULs, cpumap and no cpulist.
+# Nodes 0 and 3 have CPUs alone, 1 and 2 memory as well; two CPUs each.
+machine_root() {
+    local node cpu sys=$1/sys/devices/system
+    for node in 0 1 2 3; do
+        mkdir -p "$sys/node/node$node"
+        printf '00000000,000000%02x\n' $((3 << 2 * node)) >"$sys/node/node$node/cpumap"
+        printf 'Node %d MemTotal: %d kB\n' $node $((node % 3 ? 64 << 20 : 0)) >"$sys/node/node$node/meminfo"
+        echo 12 12 12 12 | awk -v own=$node '{ $(own + 1) = 10; print }' >"$sys/node/node$node/distance"
+        for cpu in $((2 * node)) $((2 * node + 1)); do
+            mkdir -p "$sys/cpu/cpu$cpu/topology"
+            echo 0 >"$sys/cpu/cpu$cpu/topology/physical_package_id"
+            echo $cpu >"$sys/cpu/cpu$cpu/topology/core_id"
+            printf '%08x\n' $((1 << cpu)) >"$sys/cpu/cpu$cpu/topology/thread_siblings"
+            echo 000000ff >"$sys/cpu/cpu$cpu/topology/core_siblings"
+        done
+    done
+    find "$sys" -type f -exec truncate -s 4096 {} +
+}

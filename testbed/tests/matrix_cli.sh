@@ -26,6 +26,10 @@ refused rounds_of_no_number 2 "--rounds: 'x'" -r x
 refused seed_of_no_number 2 "--seed: '-1'" --seed=-1
 refused two_forms_on_one_output 2 'only one of --json, --csv' --json --csv
 refused described_machine_cannot_be_measured 2 'add --plan' --topology pu:2
+refused described_root_cannot_be_measured 2 '--root: .*add --plan' --root "$fixtures"
+refused root_that_is_no_machine 2 'fixtures: it lacks' --plan --root "$fixtures"
+bare='pack:2 [numa(memory=0)] core:1 pu:1'
+refused machine_without_memory 2 "$(sed 's/[][]/\\&/g' <<<"$bare"): cannot plan: no node there has CPUs" --plan --topology "$bare"
 refused plan_has_no_drawing 2 '--plot: a plan' --plan --plot x.svg
 refused plan_has_no_values 2 '--hwloc-xml: a plan' --plan --hwloc-xml x.xml
 refused damaged_topology 2 'cut off' --plan --topology "$fixtures/truncated.xml"
@@ -50,6 +54,10 @@ says plan_has_every_pair '[.cells[] | select(.kind == "latency") | [.initiator, 
 says plan_measured_nothing '[.cells[] | select(.state != "planned" and .state != "unmeasurable")] == []'
 says plan_has_no_verdict '.verdict == null and .took_ns == null and ([.cells[].value] | unique == [null])'
 says plan_knows_the_machine '.machine.source == "synthetic" and .machine.nodes_count == 2 and .machine.kernel == null'
+machine_root "$scratch/box"
+check plan_of_a_root matrix 0 --plan --root "$scratch/box" --json -k latency
+says plan_of_a_root_has_its_nodes '[.cells[].initiator] | unique == [0, 1, 2, 3]'
+says plan_of_a_root_has_its_memory '([.cells[].memory] | unique == [1, 2]) and .machine.source == "root"'
 check plan_of_some_kinds matrix 0 --plan --topology "$two" --json -k latency,3:1 --seed 18446744073709551615
 says plan_has_only_those '([.cells[].kind] | unique == ["3:1", "latency"]) and .config.kinds == ["latency", "3:1"]'
 says plan_of_a_large_seed '.config.seed == "18446744073709551615"'

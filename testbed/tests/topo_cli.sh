@@ -76,6 +76,26 @@ shape sparse_4_to_7 '4:DRAM:32,33 5:DRAM:34,35 6:DRAM:36,37 7:DRAM:38,39 / 10 20
 shape cpu_only '0:DRAM:0,1 1:CPU-only:2,3 / 10 20 | 20 10'
 shape glued '0:DRAM:0,1 1:DRAM:2,3 2:DRAM:4,5 3:DRAM:6,7 / 10 15 40 45 | 15 10 45 40 | 40 44 10 15 | 45 40 16 10'
 shape grace '0:DRAM:0,1,2,3,4,5,6,7 1:GPU memory: 2:empty: 3:empty: / 10 80 80 80 | 80 10 255 255 | 80 255 10 255 | 80 255 255 10'
+
+# A copy of another machine's /sys.
+machine_root "$scratch/box"
+json root_is_another_machine "$scratch/box" '"source":"root"' '"kernel":null' '"nodes_count":4,"cpus_count":8,' \
+    '"os_index":0,"kind":"CPU-only","tier":null,"cpus":[0,1],' '"os_index":1,"kind":"DRAM","tier":null,"cpus":[2,3],' \
+    '"memory_total_bytes":68719476736,"memory_free_bytes":null,' '"allowed":null,"cpus_allowed_count":null' \
+    '"distances":[[10,12,12,12],[12,10,12,12],[12,12,10,12],[12,12,12,10]]'
+shows root_by_its_option '^ +3  CPU-only  6-7 ' --root "$scratch/box"
+refused root_that_is_missing "--root: there is no folder 'nowhere'" --root nowhere
+refused root_that_is_a_file '--topology' --root "$fixtures/two_nodes.xml"
+refused root_that_is_no_machine 'fixtures: it lacks sys/devices/system/cpu' --root "$fixtures"
+refused two_machines 'name it once' --root "$scratch/box" --topology pu:2
+rm "$scratch/box/sys/devices/system/node/node2/meminfo"
+refused root_that_lacks_a_file 'box: it lacks the memory of node 2' --root "$scratch/box"
+for variable in HWLOC_FSROOT HWLOC_XMLFILE HWLOC_SYNTHETIC; do
+    export $variable="$scratch/box"
+    refuses "environment_$variable" 1 "$variable" topo
+    unset $variable
+done
+
 json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\":\"$(uname -r)\"" \
     '"bytes":'"$(getconf PAGESIZE)"
 counts this_machine_allows_as_many_cpus_as_nproc "$(nproc)" '"allowed":true}'
@@ -176,7 +196,8 @@ refused file_that_is_not_xml 'not_xml.xml: not an XML file' --topology "$fixture
 refused xml_of_something_else 'not_topology.xml: XML, but not' --topology "$fixtures/not_topology.xml"
 refused xml_that_contradicts_itself 'occurs twice' --topology "$fixtures/node_twice.xml"
 refused xml_that_crashes_hwloc 'damaged' --topology "$fixtures/core_without_cpuset.xml"
-refused directory_for_a_file 'directory' --topology "$fixtures/"
+refused xml_of_hwloc_3 'hwloc3.xml: of version 3.0, .*reads up to.*lstopo --export-xml-flags v2' --topology "$fixtures/hwloc3.xml"
+refused directory_for_a_file 'it lacks sys/devices/system/cpu' --topology "$fixtures/"
 refused garbage_synthetic 'garbage: neither a file' --topology garbage
 refused absurd_synthetic 'more than 8192 CPUs' --topology pu:4000000000
 refused unknown_flag "option '--bogus'" --bogus

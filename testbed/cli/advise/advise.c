@@ -15,6 +15,7 @@
 #include "testbed/cli/advise/advise_pid.h"
 #include "testbed/cli/advise/advise_shape.h"
 #include "testbed/cli/command.h"
+#include "testbed/cli/machine.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
 #include "testbed/measure/contender.h"
@@ -37,19 +38,21 @@ struct arguments {
     struct tb_options options;
     struct tb_options_trace trace;
     struct tb_advise_shape shape;
+    struct tb_machine machine;
     const char *path, *workload;
     const char *measuring;      // the last option that says what or how to measure, or NULL
     uint64_t cross_percent, pid; // pid 0: not given
-    bool rounds_given, block_bytes_given;
+    bool rounds_given, block_bytes_given, plan;
 };
 
-enum { KEY_TRACE = 3000, KEY_CROSS, KEY_PID };
+enum { KEY_TRACE = 3000, KEY_CROSS, KEY_PID, KEY_PLAN };
 
 static const struct argp_option option_table[] = {
     {"pid", KEY_PID, "N", 0,
      "Look at this running process instead, and measure nothing: where its memory lies, where its threads run, which share of its "
      "reads must be remote, and what would cure it",
      0},
+    {"plan", KEY_PLAN, NULL, 0, "Say what would be compared, and how each is set, and measure nothing", 0},
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
     {"workload", 'W', "NAME", 0,
      "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x4, or longer "
@@ -79,7 +82,14 @@ static error_t parse_end(struct argp_state *state, const struct arguments *argum
     if (arguments->pid)
         return measuring
                    ? tb_cli_bad(state, "%s: not with --pid, which looks at a process and measures nothing: leave it out", measuring)
+               : arguments->plan || arguments->machine.source
+                   ? tb_cli_bad(state, "--pid: a process is of this machine, and there is no plan for it: leave out %s",
+                                arguments->plan ? "--plan" : arguments->machine.option)
                    : 0;
+    if (arguments->plan && measuring)
+        return tb_cli_bad(state, "%s: not with --plan, which measures nothing: leave it out", measuring);
+    if (!arguments->plan && arguments->machine.source)
+        return tb_machine_check(state, &arguments->machine, false);
     if (!shape->shape && shape->setting)
         return tb_cli_bad(state, "%s: only of a model: --shape MODEL, such as --shape Llama-3.2-1B", shape->setting);
     if (shape->shape && arguments->block_bytes_given)
@@ -94,7 +104,7 @@ static void note_measuring(int key, struct arguments *arguments)
 {
     static char name[32];
     for (const struct argp_option *option = option_table; option->name; option++)
-        if (option->key == key && key != KEY_PID && key != TB_KEY_QUIET) {
+        if (option->key == key && key != KEY_PID && key != KEY_PLAN && key != TB_KEY_QUIET) {
             snprintf(name, sizeof name, "--%s", option->name);
             arguments->measuring = name;
         }
@@ -110,10 +120,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &arguments->trace;
         state->child_inputs[1] = &arguments->shape;
-        state->child_inputs[2] = &arguments->options.forms;
+        state->child_inputs[2] = &arguments->machine;
+        state->child_inputs[3] = &arguments->options.forms;
         return 0;
     case KEY_TRACE: arguments->path = argument; return 0;
     case 'W': arguments->workload = argument; return 0;
+    case KEY_PLAN: arguments->plan = true; return 0;
     case KEY_PID:
         if (!tb_cli_u64(argument, 1, TB_PID_MAX, &arguments->pid))
             return tb_cli_bad(state, "--pid: '%s' is not the number of a process, from 1 to %u (ps -e lists them)", argument,
@@ -169,6 +181,7 @@ static const char documentation[] =
     "  locus advise --shape Llama-3.2-1B            some minutes: which blocks, in tokens per second\n"
     "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --cpus 4\n"
     "  locus advise --shape Qwen2.5-0.5B --layouts columns,runs --type f16 -r 6\n"
+    "  locus advise --plan --root box              another machine: what there is to choose, and how\n"
     "  locus guest -- advise            counts, on a machine of one node\n\n"
     "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, the run "
     "failed, or --pid could not see the memory, 2 bad input, or no such process.";
@@ -386,12 +399,27 @@ static int answer_shape(struct arguments *arguments, struct tb_advise *advise)
     return tb_advise_shape(&arguments->shape, &arguments->options, &arguments->trace, arguments->path, arguments->workload);
 }
 
+static int answer_plan(const struct arguments *arguments)
+{
+    const struct tb_forms *forms = &arguments->options.forms;
+    struct tb_advise_machine machine;
+    struct locus_topo *topo = NULL;
+    int status = tb_machine_open(&arguments->machine, &topo);
+    if (status)
+        return status;
+    tb_advise_machine_of(topo, &machine);
+    locus_topo_close(topo);
+    return tb_forms_write(forms, tb_advise_plan_doc(forms->json.wanted ? tb_head("advise") : NULL, &machine,
+                                                    arguments->machine.source));
+}
+
 static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
     const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0},
                                           {&tb_advise_shape_argp, 0, NULL, 0},
+                                          {&tb_machine_argp, 0, NULL, 0},
                                           {&tb_forms_json_argp, 0, NULL, 0},
                                           {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
@@ -405,6 +433,8 @@ static int command(int argc, char **argv)
     status = tb_forms_check(&arguments.options.forms);
     if (arguments.pid && !status)
         return tb_advise_pid(arguments.pid, &arguments.options.forms);
+    if (arguments.plan && !status)
+        return answer_plan(&arguments);
     return status ? status : (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
 }
 

@@ -22,7 +22,6 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/probe.h"
 #include "testbed/measure/nodes/ops.h"
-#include "topo/topo.h"
 
 #define LINE_BYTES 64 // of a touch
 #define SAME_MARGIN_MAX 0.05 // a run that cannot see a twentieth says "no difference" of nothing
@@ -47,6 +46,12 @@ static const struct tb_advise_plan plans[] = {
      .numactl = "--interleave=*"},
     {"one-node", "bind all pools to the first node", LOCUS_POLICY_BIND, .populate = true, .first = true, .numactl = "--membind=#"},
 };
+
+const struct tb_advise_plan *tb_advise_plans(size_t *count)
+{
+    *count = sizeof plans / sizeof *plans;
+    return plans;
+}
 
 static const struct tb_advise_plan *plan_of(const struct tb_arm *arm)
 {
@@ -209,6 +214,26 @@ static bool all_equally_near(const struct locus_topo *topo, const struct locus_n
     return true;
 }
 
+void tb_advise_machine_of(const struct locus_topo *topo, struct tb_advise_machine *out)
+{
+    bool here = locus_topo_info(topo)->source == LOCUS_TOPO_THIS_MACHINE;
+    *out = (struct tb_advise_machine){.emulated = here ? tb_emulated_as("") : NULL,
+                                      .balancing = here ? tb_numa_balancing() : -1,
+                                      .cpus_least = UINT_MAX};
+    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
+        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
+        unsigned cpus = here ? node->cpus_allowed_count : node->cpus_count;
+        bool memory = locus_topo_node_by_default(node);
+        bool usable = (node->allowed || !here) && (node->cpus_count == 0 || cpus > 0);
+        bool home = memory && usable && node->cpus_count > 0;
+        if (memory)
+            locus_nodes_add(home ? &out->homes : usable ? &out->bare : &out->barred, node->os_index);
+        if (home && cpus < out->cpus_least)
+            out->cpus_least = cpus;
+    }
+    out->equally_near = all_equally_near(topo, &out->homes);
+}
+
 int tb_advise_machine_look(struct tb_advise_machine *out)
 {
     char why[512] = "";
@@ -218,25 +243,13 @@ int tb_advise_machine_look(struct tb_advise_machine *out)
         tb_error("%s", why);
         return error;
     }
-    *out = (struct tb_advise_machine){.emulated = tb_emulated_as(""), .balancing = tb_numa_balancing(), .cpus_least = UINT_MAX};
-    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
-        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        bool memory = locus_topo_node_by_default(node);
-        bool usable = node->allowed && (node->cpus_count == 0 || node->cpus_allowed_count > 0);
-        bool home = memory && usable && node->cpus_count > 0;
-        if (memory)
-            locus_nodes_add(home ? &out->homes : usable ? &out->bare : &out->barred, node->os_index);
-        if (home && node->cpus_allowed_count < out->cpus_least)
-            out->cpus_least = node->cpus_allowed_count;
-    }
-    out->equally_near = all_equally_near(topo, &out->homes);
+    tb_advise_machine_of(topo, out);
     locus_topo_close(topo);
     error = locus_nodes_count(&out->homes) > 1 ? tb_probe_move_pages() : 0;
     if (error)
         tb_error("nobody can tell where pages are, because move_pages answers %s; or run on the host", tb_probe_why(error));
     return -error;
 }
-
 // --- what it can run -----------------------------------------------------------------------------------------------------------
 
 static uint64_t mib(uint64_t bytes)

@@ -13,6 +13,7 @@
 #include "testbed/doc/doc.h"
 #include "testbed/judge/board.h"
 #include "testbed/record/log.h"
+#include "topo/topo.h"
 
 struct tb_advise_plan {
     const char *arm;            // the contender
@@ -32,6 +33,9 @@ struct tb_advise_machine {
     bool equally_near;          // no node is farther than another, as the firmware has it
     int balancing;              // kernel.numa_balancing; negative: none, or unknown
 };
+
+// What a topology says of it. In a described machine nobody is kept away from anything, and `balancing` is not known.
+void tb_advise_machine_of(const struct locus_topo *topo, struct tb_advise_machine *out);
 
 // Looks at this machine. 0, or -errno after a report.
 int tb_advise_machine_look(struct tb_advise_machine *out);
@@ -116,5 +120,9 @@ int tb_advise_room(const struct tb_advise *advise);
 
 // The answer first. `head` is tb_head()'s, or NULL.
 struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise);
+
+// What would be compared on it, each with the lines that set it, by the table of plans. `described` names a described machine.
+struct tb_doc *tb_advise_plan_doc(json_t *head, const struct tb_advise_machine *machine, const char *described);
+const struct tb_advise_plan *tb_advise_plans(size_t *count); // all that there are, best guaranteed first
 
 #endif

@@ -47,6 +47,15 @@ static void part(const struct page *page)
     tb_doc_heading(page->doc, 2, NULL, NULL);
 }
 
+static void say_barred(const struct tb_advise_machine *machine, struct tb_words *words)
+{
+    if (locus_nodes_count(&machine->barred) == 0)
+        return;
+    tb_say(words, " Not for this process (taskset, cpuset or container): ");
+    say_nodes(words, &machine->barred);
+    tb_say(words, ".");
+}
+
 // Nodes that no pool was bound to.
 static void say_others(const struct tb_advise_machine *machine, struct tb_words *words)
 {
@@ -55,13 +64,8 @@ static void say_others(const struct tb_advise_machine *machine, struct tb_words 
         say_nodes(words, &machine->bare);
         tb_say(words, " alone, which has memory and no CPUs, was not tried.");
     }
-    if (locus_nodes_count(&machine->barred) > 0) {
-        tb_say(words, " Not for this process (taskset, cpuset or container): ");
-        say_nodes(words, &machine->barred);
-        tb_say(words, ".");
-    }
+    say_barred(machine, words);
 }
-
 // --- what to use ---------------------------------------------------------------------------------------------------------------
 
 static const struct tb_advise_row *find(const struct page *page, const char *label)
@@ -159,27 +163,38 @@ static void put_code(const struct page *page, const struct tb_advise_plan *plan)
     tb_doc_code(page->doc, "code", words.text);
 }
 
+// Does each node have a process of its own?
+static bool is_for_each(const struct tb_advise_plan *plan)
+{
+    return plan->numactl && strchr(plan->numactl, '#') && !plan->first;
+}
+
+static void say_numactl(const struct tb_advise_machine *machine, const struct tb_advise_plan *plan, struct tb_words *words)
+{
+    const struct locus_nodes *homes = &machine->homes, all = with_memory(machine);
+    bool each = is_for_each(plan);
+    for (int node = locus_nodes_next(homes, 0); node >= 0; node = each ? locus_nodes_next(homes, node + 1) : -1) {
+        tb_say(words, "numactl ");
+        for (const char *c = plan->numactl; *c; c++)
+            if (*c == '#')
+                tb_say(words, "%d", node);
+            else if (*c == '*')
+                say_list(words, &all, ",");
+            else
+                tb_say(words, "%c", *c);
+        tb_say(words, " ENGINE\n");
+    }
+}
+
 static void put_numactl(const struct page *page, const struct tb_advise_plan *plan)
 {
-    const struct locus_nodes *homes = &page->advise->machine.homes, all = with_memory(&page->advise->machine);
-    bool each = plan->numactl && strchr(plan->numactl, '#') && !plan->first;
     struct tb_words words = {0};
     if (!plan->numactl) {
         tb_doc_say(page->doc, NULL, "Without it: numactl has no word for this.");
         return;
     }
-    for (int node = locus_nodes_next(homes, 0); node >= 0; node = each ? locus_nodes_next(homes, node + 1) : -1) {
-        tb_say(&words, "numactl ");
-        for (const char *c = plan->numactl; *c; c++)
-            if (*c == '#')
-                tb_say(&words, "%d", node);
-            else if (*c == '*')
-                say_list(&words, &all, ",");
-            else
-                tb_say(&words, "%c", *c);
-        tb_say(&words, " ENGINE\n");
-    }
-    tb_doc_say(page->doc, NULL, "Without it, %s:", each ? "one process for each node" : "for the whole process");
+    say_numactl(&page->advise->machine, plan, &words);
+    tb_doc_say(page->doc, NULL, "Without it, %s:", is_for_each(plan) ? "one process for each node" : "for the whole process");
     tb_doc_code(page->doc, "numactl", words.text);
 }
 
@@ -546,4 +561,69 @@ struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise)
     else
         put_one_node(&page);
     return page.doc;
+}
+
+// --- a plan --------------------------------------------------------------------------------------------------------------------
+
+static json_t *lines_json(const char *text)
+{
+    json_t *lines = json_array();
+    for (size_t length; *text; text += length + 1) {
+        length = strcspn(text, "\n");
+        lines = tb_json_appended(lines, json_stringn(text, length));
+    }
+    return lines;
+}
+
+static void put_plan(struct tb_doc *doc, struct tb_table *table, const struct tb_advise_machine *machine,
+                     const struct tb_advise_plan *plan)
+{
+    struct tb_words words = {0};
+    if (plan->numactl)
+        say_numactl(machine, plan, &words);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(plan->arm), tb_text_value(plan->words),
+                 plan->numactl ? tb_json_value(lines_json(words.text)) : tb_none(NULL));
+    tb_doc_heading(doc, 2, NULL, NULL);
+    tb_doc_say(doc, NULL, "%s: %s%s", plan->arm, plan->words, plan->numactl ? ":" : " (numactl has no word for this).");
+    if (plan->numactl)
+        tb_doc_code(doc, NULL, words.text);
+}
+
+static void say_plan(const struct tb_advise_machine *machine, const char *described, struct tb_words *words)
+{
+    unsigned homes = locus_nodes_count(&machine->homes);
+    tb_say(words, "%s has memory and CPUs on ", described ? described : "This machine");
+    if (homes > 0)
+        say_nodes(words, &machine->homes);
+    else
+        tb_say(words, "no node");
+    tb_say(words, homes < 2 ? ", so between nodes there is nothing to choose." : "%s. These placements would be compared there.",
+           machine->equally_near ? ", none farther than another" : "");
+    if (locus_nodes_count(&machine->bare) > 0) {
+        tb_say(words, " Memory without CPUs: ");
+        say_nodes(words, &machine->bare);
+        tb_say(words, ".");
+    }
+    say_barred(machine, words);
+    tb_say(words, " Nothing was measured.");
+}
+
+struct tb_doc *tb_advise_plan_doc(json_t *head, const struct tb_advise_machine *machine, const char *described)
+{
+    struct tb_doc *doc = tb_doc_open(head);
+    struct tb_words words = {0};
+    size_t count = 0;
+    const struct tb_advise_plan *plans = tb_advise_plans(&count);
+    if (!doc)
+        return NULL;
+    tb_doc_fact(doc, "command", NULL, TB_AS_IS, tb_text_value("advise"));
+    tb_doc_json(doc, "machine", tb_advise_machine_json(machine));
+    tb_doc_fact(doc, "described", NULL, TB_AS_IS, tb_text_value(described));
+    tb_doc_fact(doc, "measured", NULL, TB_AS_IS, tb_flag(false));
+    say_plan(machine, described, &words);
+    tb_doc_answer(doc, "answer", "%s", words.text);
+    struct tb_table *table = tb_doc_grid(doc, "plans", NULL, "name|does|numactl");
+    for (size_t p = 0; locus_nodes_count(&machine->homes) > 1 && p < count; p++)
+        put_plan(doc, table, machine, &plans[p]);
+    return doc;
 }
