@@ -39,6 +39,7 @@ cat >"$fleet/vars.yml" <<END
 locus_commit: $commit
 locus_postulates: "0014"
 locus_home: $home
+locus_patience_minutes: 0
 locus_home_program: $tree/build/gcc/locus
 locus_checkpoints: $fleet/checkpoints
 END
