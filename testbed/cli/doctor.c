@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/host/doctor/doctor.h"
@@ -147,6 +148,7 @@ static int look(struct tb_doctor *doctor, const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
+    char why[300];
     int status = tb_cli_parse(&argp, "doctor", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
@@ -156,6 +158,10 @@ static int command(int argc, char **argv)
         return TB_EXIT_FAILED;
     }
     status = tb_forms_check(&arguments.forms);
+    if (status == TB_EXIT_OK && !arguments.root && tb_cpus_ask(NULL, true, why, sizeof why)) {
+        tb_error("doctor: %s", why);
+        status = TB_EXIT_USAGE;
+    }
     if (status == TB_EXIT_OK)
         status = look(doctor, &arguments);
     if (status == TB_EXIT_OK)

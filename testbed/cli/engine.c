@@ -49,6 +49,7 @@ static const struct argp_option option_table[] = {
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these ways to run it, comma-separated. One given twice is an A/A control",
      1},
     {"threads", TB_KEY_WORKERS, "N", 0, "Threads in all (every CPU that this process may use)", 1},
+    {"cpus", TB_KEY_CPUS, "LIST", 0, "Run it on these CPUs, such as 2-7 (LOCUS_CPUS; else where it is started)", 2},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each of them once, in random order, in a fresh process (12; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -211,6 +212,7 @@ static int command(int argc, char **argv)
     char why[300];
     bool emulated = getenv("LOCUS_GUEST") != NULL;
     tb_options_init(&arguments.options);
+    arguments.options.unpinned = true;
     arguments.options.rounds = emulated ? ROUNDS_EMULATED : ROUNDS;
     arguments.options.laps = emulated ? STEPS_EMULATED : STEPS;
     arguments.options.workers = TB_WORKERS_MAX; // every CPU (measure/engines/process.c)

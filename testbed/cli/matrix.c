@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/base/file.h"
 #include "testbed/base/terminal.h"
 #include "testbed/cli/forms.h"
@@ -24,14 +25,14 @@
 #include "topo/topo.h"
 
 enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q' };
-enum { KEY_HWLOC = 2000, KEY_PLAN };
+enum { KEY_HWLOC = 2000, KEY_PLAN, KEY_CPUS };
 
 struct arguments {
     struct tb_matrix_config config;
     struct tb_forms forms;
     struct tb_machine machine;
     bool plan, quiet;
-    const char *hwloc_path;     // NULL: none
+    const char *hwloc_path, *cpus; // NULL: none
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +40,7 @@ static const struct argp_option options[] = {
     {"kinds", KEY_KINDS, "LIST", 0, "What to measure, comma-separated (all; see below)", 1},
     {"rounds", KEY_ROUNDS, "N", 0, "Rounds: every cell once in each, in random order, 1 to 64 (6; full: 9)", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 1},
+    {"cpus", KEY_CPUS, "LIST", 0, TB_CPUS_SUMMARY, 1},
     {"plan", KEY_PLAN, NULL, 0, "Say what would be measured, and measure nothing", 2},
     {"hwloc-xml", KEY_HWLOC, "FILE.xml", 0, "Write this machine for hwloc, with what was measured as its memory attributes", 3},
     {"quiet", KEY_QUIET, NULL, 0, "No progress line", 3},
@@ -108,6 +110,8 @@ static error_t parse_kinds(struct argp_state *state, struct tb_matrix_config *co
 
 static error_t check_together(struct argp_state *state, const struct arguments *arguments)
 {
+    if (arguments->machine.source && arguments->cpus)
+        return tb_cli_bad(state, "--cpus: a machine that is only described has no CPUs to measure on: leave it out");
     if (arguments->plan && (arguments->forms.plot || arguments->hwloc_path))
         return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->forms.plot ? "--plot" : "--hwloc-xml");
     return tb_machine_check(state, &arguments->machine, arguments->plan);
@@ -134,6 +138,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 18446744073709551615", argument);
         return 0;
     case KEY_PLAN: arguments->plan = true; return 0;
+    case KEY_CPUS: arguments->cpus = argument; return 0;
     case KEY_HWLOC: arguments->hwloc_path = argument; return 0;
     case KEY_QUIET: arguments->quiet = true; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus matrix --help)", argument);
@@ -230,6 +235,7 @@ static int plan(const struct arguments *arguments, const struct locus_topo *topo
 static int command(int argc, char **argv)
 {
     struct timespec now;
+    char why[1024] = "";
     clock_gettime(CLOCK_REALTIME, &now);
     struct arguments arguments = {.forms = {.csv_table = "cells"}, .config = {.seed = (uint64_t)now.tv_nsec % 1000000}};
     memset(arguments.config.kinds, true, sizeof arguments.config.kinds);
@@ -239,6 +245,11 @@ static int command(int argc, char **argv)
     status = check_outputs(&arguments);
     if (status)
         return status;
+    if (!arguments.machine.source && tb_cpus_ask(arguments.cpus, true, why, sizeof why)) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    tb_cpus_leave();
     struct locus_topo *topo = NULL;
     status = tb_machine_open(&arguments.machine, &topo);
     if (status)

@@ -45,6 +45,7 @@ static const struct argp_option option_table[] = {
     {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
      "inline, spin or futex: how a finished request reaches a worker (spin; inline on one CPU)", 1},
     {"workers", TB_KEY_WORKERS, "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
+    {"cpus", TB_KEY_CPUS, "LIST", 0, TB_CPUS_SUMMARY, 2},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay, decode: 1)", 2},
@@ -151,6 +152,19 @@ static error_t parse_u64(struct argp_state *state, const char *flag, const char 
                                                             (unsigned long long)min, (unsigned long long)max);
 }
 
+// The CPUs to measure on, and what depends on how many there are.
+static error_t settle_cpus(struct argp_state *state, struct tb_options *options)
+{
+    char why[300];
+    unsigned count = 0;
+    if (tb_cpus_ask(options->cpus, !options->unpinned, why, sizeof why))
+        return tb_cli_bad(state, "%s", why);
+    tb_cpus_leave();
+    if (!options->dispatch_given && locus_pin_allowed(NULL, 0, &count) == 0 && count < 2)
+        options->dispatch = TB_DISPATCH_INLINE;
+    return 0;
+}
+
 error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options)
 {
     switch (key) {
@@ -169,6 +183,8 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
     case TB_KEY_LOG: options->log_path = argument; return 0;
     case TB_KEY_SUMMARY: options->summary_path = argument; return 0;
     case TB_KEY_QUIET: options->quiet = true; return 0;
+    case TB_KEY_CPUS: options->cpus = argument; return 0;
+    case ARGP_KEY_END: return settle_cpus(state, options);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -186,11 +202,9 @@ const struct argp tb_options_argp = {option_table, parse, NULL, NULL, forms_chil
 void tb_options_init(struct tb_options *options)
 {
     struct timespec now;
-    unsigned cpus[2], cpus_count = 0;
     clock_gettime(CLOCK_REALTIME, &now);
-    locus_pin_allowed(cpus, 2, &cpus_count);
     *options = (struct tb_options){
-        .dispatch = cpus_count > 1 ? TB_DISPATCH_SPIN : TB_DISPATCH_INLINE,
+        .dispatch = TB_DISPATCH_SPIN,
         .workers = 1,
         .rounds = 20,
         .seed = (uint64_t)now.tv_nsec % 1000000,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/base/file.h"
 #include "testbed/cli/forms.h"
 #include "testbed/measure/rounds.h"
@@ -24,17 +25,20 @@ struct tb_options {
     bool dispatch_given;
     uint64_t workers, rounds, seed, block_bytes, laps; // laps 0: by touch mode
     struct tb_forms forms;
+    const char *cpus;           // to measure on; NULL: see testbed/base/cpus/cpus.h
     const char *summary_path;   // NULL: the summary follows the tables
     const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
     bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_rounds
+    bool unpinned;              // the same: what is measured leaves its threads to the scheduler, which isolated CPUs do not have
     json_t *advise, *here;      // the same: of its log's header (run/measured.h), or NULL; borrowed
 };
 
 void tb_options_init(struct tb_options *options);
 extern const struct argp tb_options_argp; // a child parser; its input is the struct tb_options
 
-// For a command that has only some of the flags, or other defaults: its own table of them under these keys, and this parser.
+// For a command that has only some of the flags, or other defaults: its own table of them under these keys, and this parser. At
+// the end of the command line it moves the process to the CPUs to measure on, so until then nothing may use topo/.
 enum {
     TB_KEY_CONTENDERS = 'c',
     TB_KEY_TOUCH = 't',
@@ -48,6 +52,7 @@ enum {
     TB_KEY_TAILS,
     TB_KEY_SUMMARY,
     TB_KEY_LOG,
+    TB_KEY_CPUS,
 };
 error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options);
 

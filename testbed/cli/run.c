@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/base/json.h"
 #include "testbed/base/share.h"
 #include "testbed/cli/command.h"
@@ -21,19 +22,20 @@
 #include "testbed/run/run.h"
 
 struct arguments {
-    const char *id, *root, *host;
+    const char *id, *root, *host, *cpus;
     bool official, quiet;
     struct tb_plan_options plan;
     struct tb_profile_config profile;
 };
 
-enum { KEY_RECORD = 0x100, KEY_C2C, KEY_MEM, KEY_ARM, KEY_OFFICIAL };
+enum { KEY_RECORD = 0x100, KEY_C2C, KEY_MEM, KEY_ARM, KEY_OFFICIAL, KEY_CPUS };
 
 static const struct argp_option options[] = {
     {"official", KEY_OFFICIAL, NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it runs; no verdict comes of it", 1},
     {"seed", 's', "N", 0, "Seed of the order (the postulate's)", 2},
     {"rounds", 'r', "N", 0, "Rounds (the postulate's; not with --official or --smoke)", 2},
+    {"cpus", KEY_CPUS, "LIST", 0, TB_CPUS_SUMMARY, 2},
     {"logs", 'l', "FOLDER", 0, "Folder of the logs (build/logs; official: logs)", 2},
     {"host", 'H', "NAME", 0, "This host's name in the record (LOCUS_HOST, or the host name)", 2},
     {"quiet", 'q', NULL, 0, "No progress line", 3},
@@ -65,6 +67,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return tb_cli_u64(argument, 1, 10000, &arguments->plan.rounds)
                    ? 0
                    : tb_cli_bad(state, "--rounds: '%s' is not a number from 1 to 10000", argument);
+    case KEY_CPUS: arguments->cpus = argument; return 0;
     case 'l': arguments->root = argument; return 0;
     case 'H': arguments->host = argument; return 0;
     case 'q': arguments->quiet = true; return 0;
@@ -268,12 +271,14 @@ static int run(struct arguments *arguments)
     else if (arguments->host ? (size_t)snprintf(host, sizeof host, "%s", arguments->host) >= sizeof host
                              : tb_host_name(host, sizeof host) != 0)
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
-    else if (tb_plan_open(&plan, postulate, &arguments->plan, why, sizeof why) || tb_share_lap(lap, why, sizeof why))
+    else if (tb_plan_open(&plan, postulate, &arguments->plan, why, sizeof why) || tb_share_lap(lap, why, sizeof why) ||
+             tb_cpus_ask(arguments->cpus, tb_plan_touch(postulate) != TB_TOUCH_ENGINE, why, sizeof why))
         tb_error("%s", why);
     else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);
     else
         status = arguments->official ? official_check(arguments, postulate, host, &replicated) : 0;
+    tb_cpus_leave();
     if (status == 0)
         status = execute(arguments, plan, host, replicated.text);
     tb_plan_close(plan);

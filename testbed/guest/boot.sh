@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # boot.sh [--machine NAME] [--timeout SECONDS] [--with FILE|FOLDER]... [--balancing] [--no-record] [--keep] [--qemu WORDS]
-#         [--accesses FOLDER,out=FILE[,window=LO-HI[,section=BYTES]]] -- PROGRAM [ARGUMENT...]
+#         [--kernel WORDS] [--accesses FOLDER,out=FILE[,window=LO-HI[,section=BYTES]]] -- PROGRAM [ARGUMENT...]
 #
 # Boots an emulated machine (machines.sh), runs PROGRAM there, prints its output and exits with its status. `locus guest` is this
 # script with a help text. In the guest, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working
@@ -21,6 +21,7 @@
 #                never go along.
 #   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
+#   --kernel     adds words to the kernel's command line (isolcpus=1,3).
 #   --accesses   counts loads and stores by pairs of nodes, in FILE: in the windows of addresses that the program names
 #                (testbed/counters/window.h), and in those given here (plugin/accesses.c, built in FOLDER).
 #
@@ -39,7 +40,7 @@ die() { # status, message
     exit "$1"
 }
 
-machine=n2 limit=600 keep='' with='' more='' accesses='' boot_seconds=60 balancing=disable record=yes
+machine=n2 limit=600 keep='' with='' more='' words='' accesses='' boot_seconds=60 balancing=disable record=yes
 newline='
 '
 while [ $# -gt 0 ]; do
@@ -48,6 +49,7 @@ while [ $# -gt 0 ]; do
     --timeout) limit=${2-}; shift 2 ;;
     --with) with=$with${2-}$newline; shift 2 ;;
     --qemu) more=${2-}; shift 2 ;;
+    --kernel) words=${2-}; shift 2 ;;
     --accesses) accesses=${2-}; shift 2 ;;
     --keep) keep=yes; shift ;;
     --balancing) balancing=enable; shift ;;
@@ -236,7 +238,7 @@ boot() {
         -serial "file:$work/journal" -device virtio-serial-pci,ioeventfd=off \
         -chardev "file,id=results,path=$work/results" -device virtserialport,chardev=results,name=results \
         -chardev "file,id=journal,path=$work/journal" -device virtserialport,chardev=journal,name=journal \
-        -kernel "$parts/vmlinux" -initrd "$work/image" -append "$kernel_line $clock $append" </dev/null 2>"$work/qemu.err" &
+        -kernel "$parts/vmlinux" -initrd "$work/image" -append "$kernel_line $clock $append $words" </dev/null 2>"$work/qemu.err" &
     emulator=$!
     wait "$emulator"
     ended=$? emulator=

@@ -19,6 +19,7 @@
 #include <sys/personality.h>
 #include <sys/utsname.h>
 
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/base/sha256.h"
 #include "testbed/base/share.h"
 #include "testbed/counters/counters.h"
@@ -93,6 +94,13 @@ static json_t *member(struct tb_host *host, json_t *parent, const char *name)
     if (!json_object_get(parent, name))
         tb_host_put(host, parent, name, json_object());
     return json_object_get(parent, name);
+}
+
+// The main thread waits on other CPUs than those that are measured on.
+static void put_cpus(struct tb_host *host, json_t *object)
+{
+    if (!host->root[0] && tb_cpus_asked())
+        tb_host_put(host, member(host, object, "cpu"), "allowed", json_string(tb_cpus_asked()));
 }
 
 static void put_facts(struct tb_host *host, json_t *object)
@@ -387,6 +395,7 @@ json_t *tb_environment(const char *root)
     struct tb_host host = {.root = root};
     json_t *object = json_object();
     put_facts(&host, object);
+    put_cpus(&host, object);
     put_kernel(&host, object);
     put_frequency(&host, object);
     tb_host_put(&host, object, "mitigations", tb_host_each(&host, CPU "/vulnerabilities", "", 0, tb_host_value));

@@ -7,6 +7,7 @@
 // FORBIDDEN, and it matters to whoever compares two hosts that this is not the same.
 
 #include "testbed/host/host.h"
+#include "testbed/base/cpus/cpus.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -186,27 +187,10 @@ json_t *tb_host_each(struct tb_host *host, const char *folder, const char *prefi
     return object;
 }
 
-// hwloc parses the list, but takes whatever begins like one, so the text is looked at first.
-static bool is_list(const char *text)
-{
-    for (bool first = true; *text; first = false) {
-        if (!first && *text++ != ',')
-            return false;
-        for (int ends = 0; ends < 2 && (ends == 0 || *text == '-'); ends++) {
-            text += ends; // the '-'
-            if (!isdigit((unsigned char)*text))
-                return false;
-            while (isdigit((unsigned char)*text))
-                text++;
-        }
-    }
-    return true;
-}
-
 static hwloc_bitmap_t parse(const char *text, int *error)
 {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    *error = !set ? -ENOMEM : !is_list(text) || hwloc_bitmap_list_sscanf(set, text) ? -EINVAL : 0;
+    *error = tb_id_list(text, set);
     return set;
 }
 

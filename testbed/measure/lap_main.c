@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/measure/engine.h"
 #include "testbed/measure/engines/process.h"
 #include "testbed/measure/nodes/engine.h"
@@ -90,6 +91,7 @@ static int jobs_run(struct tb_job jobs[], const struct tb_schedule *schedule)
 int main(void)
 {
     struct stat schedule_stat, job_stat;
+    char why[300];
     prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted measurement leaves nothing behind
     if (fstat(SCHEDULE_FD, &schedule_stat) || fstat(JOB_FD, &job_stat) ||
         schedule_stat.st_size < (off_t)sizeof(struct tb_schedule)) {
@@ -106,6 +108,10 @@ int main(void)
     struct tb_job *job = mmap(NULL, jobs_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, JOB_FD, 0);
     if (schedule == MAP_FAILED || job == MAP_FAILED) {
         tb_error("cannot map the job: %s", strerror(errno));
+        return TB_EXIT_FAILED;
+    }
+    if (tb_cpus_ask(NULL, false, why, sizeof why)) {
+        tb_error("%s", why);
         return TB_EXIT_FAILED;
     }
     if (!malloc_granted(job)) {

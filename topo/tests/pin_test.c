@@ -87,6 +87,10 @@ Test(pin, never_leaves_what_the_process_was_given)
         other++;
     cr_assert_eq(locus_pin_cpu((int)other), -EPERM);
     cr_assert_eq(affinity_count(), 1);
+    for (int node = 0; node < 1024; node++) {
+        cr_assert_neq(locus_pin_node(node), -EINVAL);
+        cr_assert(affinity_count() == 1 && sched_getcpu() == (int)first, "not even on node %d", node);
+    }
 }
 
 Test(pin, refuses_what_does_not_exist)

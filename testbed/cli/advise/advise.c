@@ -62,6 +62,7 @@ static const struct argp_option option_table[] = {
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
     {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
      "inline, spin or futex: how a finished request reaches a worker (spin; inline where a node has one CPU, and emulated)", 1},
+    {"cpus", TB_KEY_CPUS, "LIST", 0, TB_CPUS_SUMMARY, 2},
     {"rounds", TB_KEY_ROUNDS, "N", 0,
      "Rounds: each of them once, in random order, in a fresh process (20; of --shape on one node: 10; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
@@ -71,7 +72,7 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
-static error_t parse_end(struct argp_state *state, const struct arguments *arguments)
+static error_t parse_end(struct argp_state *state, struct arguments *arguments)
 {
     const struct tb_advise_shape *shape = &arguments->shape;
     const char *measuring = arguments->measuring     ? arguments->measuring
@@ -96,7 +97,7 @@ static error_t parse_end(struct argp_state *state, const struct arguments *argum
         return tb_cli_bad(state, "--block-bytes: with --shape a block has the bytes of its tokens: say --blocks 16,32");
     if (shape->shape && arguments->trace.given && !arguments->path)
         return tb_cli_bad(state, "--trace: which trace? With --shape a batch is run unless --trace FILE names one");
-    return 0;
+    return tb_options_parse(ARGP_KEY_END, NULL, state, &arguments->options);
 }
 
 // Options that say what or how to measure, which --pid does not.

@@ -114,6 +114,7 @@ static const struct argp_option option_table[] = {
      1},
     {"swap", KEY_SWAP, NULL, 0, "Move a victim's tokens out and in, instead of computing them again", 1},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Processes of each strategy, for the time of a call (1)", 2},
+    {"cpus", TB_KEY_CPUS, "LIST", 0, TB_CPUS_SUMMARY, 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},

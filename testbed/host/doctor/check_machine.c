@@ -82,6 +82,26 @@ static void check_clock(struct tb_exam *exam, struct tb_finding *finding)
 
 // --- isolation -----------------------------------------------------------------------------------------------------------------
 
+// An isolated CPU is worth something only to who runs on it. True: those that are measured on are isolated.
+static bool isolation_is_used(struct tb_exam *exam, struct tb_finding *finding, const char *isolated)
+{
+    char offered[TB_VALUE_BYTES], measured[TB_VALUE_BYTES];
+    int error = tb_exam_cpus(exam, offered, measured), used = error ? error : tb_id_list_common(measured, isolated);
+    if (used < 0)
+        tb_finding_unknown(finding, "/proc/self/status", used);
+    else if (used == tb_id_list_count(measured))
+        return true;
+    else if (tb_id_list_common(offered, isolated) > 0)
+        tb_finding_set(finding, TB_FINDING_NOTE, "isolcpus %.64s, but measured on %.64s", isolated, measured);
+    else {
+        tb_finding_set(finding, TB_FINDING_UNFIT, "isolcpus %.64s, but this process is kept to %.64s", isolated, measured);
+        tb_finding_remedy(finding, "Start it without taskset, numactl and the like, in a cpuset that has isolated CPUs; or name "
+                                   "them: --cpus %.64s, or LOCUS_CPUS.",
+                          isolated);
+    }
+    return false;
+}
+
 static void check_isolation(struct tb_exam *exam, struct tb_finding *finding)
 {
     const char *path = tb_fact_path("cpu.isolated");
@@ -94,6 +114,8 @@ static void check_isolation(struct tb_exam *exam, struct tb_finding *finding)
     bool both = isolated[0] && tickless[0];
     tb_finding_set(finding, both ? TB_FINDING_FIT : TB_FINDING_NOTE, "isolcpus %.64s, nohz_full %.64s",
                    isolated[0] ? isolated : "none", tickless[0] ? tickless : "none");
+    if (isolated[0] && !isolation_is_used(exam, finding, isolated))
+        return;
     if (!both)
         tb_finding_remedy(finding, "On the kernel's command line, for CPUs 2-7: isolcpus=managed_irq,domain,2-7 nohz_full=2-7 "
                                    "rcu_nocbs=2-7, and a reboot. Not with a contender that needs all CPUs.");
@@ -145,7 +167,7 @@ void tb_check_machine(struct tb_exam *exam)
          "Each time stamp is taken from it. One that is not in the CPU costs a system call or a device access, a microsecond "
          "beside what is measured in nanoseconds.",
          check_clock},
-        {"isolation", false, "isolcpus and nohz_full for the CPUs that measure",
+        {"isolation", true, "isolcpus and nohz_full for the CPUs that measure",
          "On a CPU that the scheduler shares out, other tasks and the timer interrupt run between two instructions of what is "
          "measured.",
          check_isolation},

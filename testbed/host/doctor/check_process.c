@@ -9,6 +9,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/host/doctor/exam.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
@@ -43,6 +44,43 @@ bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability)
     unsigned real, effective;
     bool root = status_member(exam, "Uid", ids) == 0 && sscanf(ids, "%u %u", &real, &effective) == 2 && effective == 0;
     return root && !capable(exam, capability);
+}
+
+// Of a process that was told nothing.
+static int cpus_elsewhere(struct tb_exam *exam, hwloc_bitmap_t offered, hwloc_bitmap_t measured)
+{
+    char given[TB_VALUE_BYTES], online[TB_VALUE_BYTES], isolated[TB_VALUE_BYTES];
+    hwloc_bitmap_t sets[] = {hwloc_bitmap_alloc(), hwloc_bitmap_alloc(), hwloc_bitmap_alloc()};
+    const char *texts[] = {given, online, isolated};
+    int error = status_member(exam, "Cpus_allowed_list", given);
+    if (!error)
+        error = tb_exam_read(exam, TB_CPU "/online", online);
+    if (!error && tb_exam_read(exam, tb_fact_path("cpu.isolated"), isolated))
+        isolated[0] = '\0';
+    for (size_t i = 0; i < 3 && !error; i++)
+        error = tb_id_list(texts[i], sets[i]);
+    if (!error) {
+        tb_cpus_choose(sets[0], sets[1], sets[2], offered);
+        hwloc_bitmap_copy(measured, offered);
+    }
+    for (size_t i = 0; i < 3; i++)
+        hwloc_bitmap_free(sets[i]);
+    return error;
+}
+
+int tb_exam_cpus(struct tb_exam *exam, char offered[TB_VALUE_BYTES], char measured[TB_VALUE_BYTES])
+{
+    hwloc_bitmap_t sets[] = {hwloc_bitmap_alloc(), hwloc_bitmap_alloc()};
+    int error = sets[0] && sets[1] ? 0 : -ENOMEM;
+    if (!error)
+        error = exam->here ? tb_cpus_here(sets[0], sets[1]) : cpus_elsewhere(exam, sets[0], sets[1]);
+    if (!error) {
+        hwloc_bitmap_list_snprintf(offered, TB_VALUE_BYTES, sets[0]);
+        hwloc_bitmap_list_snprintf(measured, TB_VALUE_BYTES, sets[1]);
+    }
+    hwloc_bitmap_free(sets[0]);
+    hwloc_bitmap_free(sets[1]);
+    return error;
 }
 
 // --- cgroup --------------------------------------------------------------------------------------------------------------------
@@ -153,11 +191,13 @@ static void check_memory_limit(struct tb_exam *exam, struct tb_finding *finding)
     json_decref(high);
 }
 
-// How many of `all` the process may use. 0, or a negative errno after the finding was made UNKNOWN.
-static int share_of(struct tb_exam *exam, struct tb_finding *finding, const char *key, const char *all_path, unsigned out[2])
+// How many of `all` the process may use (`mine`, or why that is not known). 0, or a negative errno after the finding was made
+// UNKNOWN.
+static int share_of(struct tb_exam *exam, struct tb_finding *finding, int error, const char *mine, const char *all_path,
+                    unsigned out[2])
 {
-    char mine[TB_VALUE_BYTES], all[TB_VALUE_BYTES];
-    int error = status_member(exam, key, mine), count = error ? error : tb_id_list_count(mine);
+    char all[TB_VALUE_BYTES];
+    int count = error ? error : tb_id_list_count(mine);
     if (count < 0) {
         tb_finding_unknown(finding, "/proc/self/status", count);
         return count;
@@ -176,14 +216,18 @@ static int share_of(struct tb_exam *exam, struct tb_finding *finding, const char
 static void check_cpuset(struct tb_exam *exam, struct tb_finding *finding)
 {
     unsigned cpus[2], nodes[2] = {1, 1};
-    if (share_of(exam, finding, "Cpus_allowed_list", TB_CPU "/online", cpus))
+    char offered[TB_VALUE_BYTES], mine[TB_VALUE_BYTES], mems[TB_VALUE_BYTES], isolated[TB_VALUE_BYTES];
+    int error = tb_exam_cpus(exam, offered, mine);
+    bool some = !error && tb_exam_read(exam, tb_fact_path("cpu.isolated"), isolated) == 0 && tb_id_list_common(mine, isolated) > 0;
+    if (share_of(exam, finding, error, mine, some ? tb_fact_path("cpu.isolated") : TB_CPU "/online", cpus))
         return;
+    error = status_member(exam, "Mems_allowed_list", mems);
     if (tb_exam_has_folder(exam, "/sys/devices/system/node") &&
-        share_of(exam, finding, "Mems_allowed_list", "/sys/devices/system/node/has_memory", nodes))
+        share_of(exam, finding, error, mems, "/sys/devices/system/node/has_memory", nodes))
         return;
     bool all = cpus[0] == cpus[1] && nodes[0] == nodes[1];
-    tb_finding_set(finding, all ? TB_FINDING_FIT : TB_FINDING_NOTE, "%u of %u CPUs, %u of %u nodes", cpus[0], cpus[1], nodes[0],
-                   nodes[1]);
+    tb_finding_set(finding, all ? TB_FINDING_FIT : TB_FINDING_NOTE, "%u of %u %sCPUs, %u of %u nodes", cpus[0], cpus[1],
+                   some ? "isolated " : "", nodes[0], nodes[1]);
     if (!all)
         tb_finding_remedy(finding,
                           "Start it in the root cpuset, without taskset and numactl; a batch system: all CPUs of the node.");

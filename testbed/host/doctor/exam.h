@@ -63,6 +63,10 @@ bool tb_exam_has_folder(struct tb_exam *exam, const char *path);
 enum { TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
 bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability);
 
+// The CPUs that are offered and measured on (tb_cpus_here), of this process, or of the one whose /proc/self/status is in the root.
+// 0 or -errno.
+int tb_exam_cpus(struct tb_exam *exam, char offered[TB_VALUE_BYTES], char measured[TB_VALUE_BYTES]);
+
 // Is `word` one of those in `list`, which has blanks between them?
 bool tb_words_have(const char *list, const char *word);
 

@@ -314,6 +314,35 @@ Test(doctor, a_file_that_nobody_may_write_is_not_commanded)
     cr_expect(strstr(look_for("nmi-watchdog")->remedy, "can only be read"));
 }
 
+static const struct {
+    const char *mask, *isolated, *state, *now, *cpuset;
+} masks[] = {
+    {"0-1", "2-3", "fit", "isolcpus 2-3, nohz_full 2-3", "2 of 2 isolated CPUs"}, // as the kernel starts a process
+    {"0-3", "2-3", "fit", "isolcpus 2-3, nohz_full 2-3", "2 of 2 isolated CPUs"},
+    {"3", "2-3", "fit", "isolcpus 2-3, nohz_full 2-3", "1 of 2 isolated CPUs"},   // taskset
+    {"0", "2-3", "unfit", "isolcpus 2-3, but this process is kept to 0", "1 of 4 CPUs"},
+    {"1-2", "2-3", "note", "isolcpus 2-3, but measured on 1-2", "1 of 2 isolated CPUs"},
+    {"0", "", "note", "isolcpus none, nohz_full 2-3", "1 of 4 CPUs"},
+};
+
+Test(doctor, isolation_is_worth_something_where_it_is_measured_on)
+{
+    char text[256];
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        snprintf(text, sizeof text, "Uid:\t0\t0\t0\t0\nSeccomp:\t0\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0-1\n",
+                 masks[i].mask);
+        tree_file("/proc/self/status", text);
+        tree_file(CPU_FOLDER "/isolated", masks[i].isolated);
+        STATE("isolation", masks[i].state);
+        NOW("isolation", masks[i].now);
+        NOW("cpuset", masks[i].cpuset);
+        cr_expect_eq(doctor.fit, strcmp(masks[i].state, "unfit") != 0, "%s of %s", masks[i].mask, masks[i].isolated);
+    }
+    tree_file("/proc/self/status", "Cpus_allowed_list:\t0\n");
+    tree_file(CPU_FOLDER "/isolated", "2-3\n");
+    cr_expect(strstr(look_for("isolation")->remedy, "--cpus 2-3"));
+}
+
 Test(doctor, isolation_needs_a_boot)
 {
     tree_file(CPU_FOLDER "/nohz_full", "(null)\n");

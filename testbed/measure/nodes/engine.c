@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "testbed/base/cpus/cpus.h"
 #include "testbed/measure/nodes/judge.h"
 #include "testbed/stats/stats.h"
 
@@ -168,6 +169,7 @@ static void threads_end(struct tb_nodes_run *run)
 static int threads_run(struct tb_nodes_run *run)
 {
     int error = 0;
+    tb_cpus_leave(); // this thread only waits
     for (uint32_t s = 0; s < run->count && run->job->dispatch != TB_DISPATCH_INLINE; s++)
         for (uint32_t w = 0; w < run->workers && !error; w++)
             error = tb_node_worker_start(&run->stations[s].workers[w]);
