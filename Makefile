@@ -78,7 +78,7 @@ engine_only := testbed/engine/llama/% \
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs) -luring -lzstd
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -lpfm -lmicrohttpd -ldl -lm
+testbed_libs     := $(placement_libs) -lz -ljansson -lyaml -lcrypto -lpfm -lmicrohttpd -ldl -lm
 
 # Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and *_main.o have a main() and are in neither. A
 # room uses only earlier ones, so each ROOM_all is known when it is needed.

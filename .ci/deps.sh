@@ -14,7 +14,7 @@ set -eu
 # gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpacks the guest's kernel.
 # libdpdk-dev depends on all of DPDK, 220 packages with udev and rdma-core (32 MB to fetch, 165 MB on disk), so only the tests
 # need it.
-build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libzstd-dev
+build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libzstd-dev zlib1g-dev
        libpfm4-dev libmicrohttpd-dev zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
 check='libcriterion-dev universal-ctags perl'

@@ -245,7 +245,7 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 
 // --- a recorded trace ----------------------------------------------------------------------------------------------------------
 
-enum { KEY_TOKENS = 'b', KEY_POOL = 2000, KEY_TICK, KEY_SPEEDUP, KEY_REQUESTS };
+enum { KEY_TOKENS = 'b', KEY_POOL = 2000, KEY_TICK, KEY_SPEEDUP, KEY_MAP, KEY_REQUESTS };
 
 static const struct argp_option trace_table[] = {
     {"tokens-per-block", KEY_TOKENS, "N", 0, "Tokens that one block holds (16)", 0},
@@ -253,6 +253,7 @@ static const struct argp_option trace_table[] = {
     {"tick-ms", KEY_TICK, "MS", 0, "Virtual time of one decode step (50)", 0},
     {"speedup", KEY_SPEEDUP, "X", 0, "Arrivals come X times faster; all: everything waits at the start (1)", 0},
     {"requests", KEY_REQUESTS, "N", 0, "Only the first N requests (all)", 0},
+    {"map", KEY_MAP, "COLUMNS", 0, TB_MAP_HELP, 0},
     {0},
 };
 
@@ -266,6 +267,18 @@ static error_t parse_speedup(struct argp_state *state, const char *argument, dou
     *out = strtod(argument, &end);
     bool good = end != argument && *end == '\0' && *out > 0 && isfinite(*out);
     return good ? 0 : tb_cli_bad(state, "--speedup: '%s' is neither a positive number nor 'all'", argument);
+}
+
+error_t tb_options_map(struct argp_state *state, const char *argument, struct tb_trace_map *map,
+                       const struct tb_trace_format **format)
+{
+    char why[128];
+    if (*format)
+        return tb_cli_bad(state, "--map: was given before");
+    if (tb_trace_map_read(argument, map, why, sizeof why))
+        return tb_cli_bad(state, "--map: %s (--map time=COLUMN:s,prompt=COLUMN,output=COLUMN)", why);
+    *format = &map->format;
+    return 0;
 }
 
 static error_t parse_trace(int key, char *argument, struct argp_state *state)
@@ -291,6 +304,7 @@ static error_t parse_trace(int key, char *argument, struct argp_state *state)
         return error;
     case KEY_SPEEDUP: return parse_speedup(state, argument, &replay->speedup);
     case KEY_REQUESTS: return parse_u64(state, "--requests", argument, 1, UINT32_MAX, &replay->requests);
+    case KEY_MAP: return tb_options_map(state, argument, &options->map, &options->format);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -314,22 +328,27 @@ static void headline_make(const struct tb_trace *trace, const struct tb_replay_c
              (double)schedule->queue_ns_max / 1e9);
 }
 
-int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
+static int read_once(struct tb_options_trace *options, const char *path)
+{
+    struct tb_why why = {""};
+    int error = options->trace ? 0 : tb_trace_load(path, options->format, &options->trace, &why);
+    if (error)
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    return error ? TB_EXIT_USAGE : 0;
+}
+
+int tb_options_trace_load(struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
                           size_t headline_bytes)
 {
-    struct tb_trace *trace = NULL;
     struct tb_why why = {""};
-    int error = tb_trace_load(path, &trace, &why);
-    if (error) {
-        tb_error("%s", why.text[0] ? why.text : strerror(-error));
-        return TB_EXIT_USAGE;
-    }
-    error = tb_schedule_replay(trace, &options->replay, out, &why);
+    int error = read_once(options, path);
+    if (error)
+        return error;
+    error = tb_schedule_replay(options->trace, &options->replay, out, &why);
     if (error)
         tb_error("%s", why.text[0] ? why.text : strerror(-error));
     else
-        headline_make(trace, &options->replay, *out, headline, headline_bytes);
-    tb_trace_close(trace);
+        headline_make(options->trace, &options->replay, *out, headline, headline_bytes);
     return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
 }
 
@@ -348,24 +367,25 @@ int tb_options_batch_decode(const char *flag, const char *workload, struct tb_ce
     return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
 }
 
-int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
+int tb_options_trace_decode(struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
                             struct tb_schedule **out)
 {
     char text[96], workload[TB_WORKLOAD_NAME];
     struct tb_decoding_source source = {.replay = &trace->replay};
-    struct tb_trace *loaded = NULL;
     struct tb_why why = {""};
     snprintf(text, sizeof text, "WORKLOAD/%s", decode);
-    int error = tb_cell_parse(text, workload, cell), unread = tb_trace_load(path, &loaded, &why);
-    source.trace = loaded;
-    if (!error && !unread)
+    int error = read_once(trace, path);
+    if (error)
+        return error;
+    source.trace = trace->trace;
+    error = tb_cell_parse(text, workload, cell);
+    if (!error)
         error = tb_decoding_open(cell, &source, out, &why);
-    if (!error && !unread)
+    if (!error)
         error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (error || unread)
-        tb_error("%s", why.text[0] ? why.text : strerror(error ? -error : -unread));
-    tb_trace_close(loaded);
-    return unread || error == -EINVAL ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
+    if (error)
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    return error == -EINVAL ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------

@@ -82,19 +82,30 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 // The flags by which a recorded trace becomes a schedule, of replay and advise.
 struct tb_options_trace {
     struct tb_replay_config replay; // begin with tb_replay_defaults
+    struct tb_trace_map map;    // of --map
+    const struct tb_trace_format *format; // its format, or NULL: as the trace has it
+    struct tb_trace *trace;     // what was read: a pipe cannot be read again; close it
     bool given;                 // one of the flags was
     bool pool_given;
 };
 
+// The option --map, of which a command that has not all of these flags has a row of its own, and its parser.
+#define TB_MAP_HELP                                                                                                                \
+    "Which columns or keys of a trace have what: time=NAME,prompt=NAME,output=NAME (time=NAME:ms: a number of s, ms, us or ns; "   \
+    "ids=NAME: prefix ids)"
+error_t tb_options_map(struct argp_state *state, const char *argument, struct tb_trace_map *map,
+                       const struct tb_trace_format **format);
+
 extern const struct argp tb_options_trace_argp; // a child parser; its input is the struct tb_options_trace
 
-// Loads the trace and works out its schedule (free it). `headline`: three lines on what it is. 0, or an exit status after a report.
-int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
+// Loads the trace, once, and works out its schedule (free it). `headline`: three lines on what it is. 0, or an exit status after a
+// report.
+int tb_options_trace_load(struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
                           size_t headline_bytes);
 
 // Another one of it, in a layout's blocks, for touch `decode` with these settings, "decode/128t" (free it). Fills in a cell, but
 // for laps and name. The same results; it also fails if memory has no room for the pool.
-int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
+int tb_options_trace_decode(struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
                             struct tb_schedule **out);
 
 // The same of a batch by name, which a flag has named. pre: the cell has its settings, as tb_decoding_open() wants it.

@@ -78,6 +78,7 @@ static int replay(struct arguments *arguments)
         status = tb_options_run(&arguments->options, cells, cells_count, "replay", headline);
     free(schedule);
     free(decoded);
+    tb_trace_close(arguments->trace.trace);
     return status;
 }
 

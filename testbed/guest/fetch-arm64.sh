@@ -16,7 +16,7 @@ call='sh testbed/guest/fetch-arm64.sh' again=
 
 complete() {
     [ -s "$folder/VERSIONS" ] && [ -e "$folder"/sysroot/usr/lib/aarch64-linux-gnu/libstdc++.so.6 ] &&
-        [ -e "$folder"/sysroot/usr/lib/aarch64-linux-gnu/libmicrohttpd.so ]
+        [ -e "$folder"/sysroot/usr/lib/aarch64-linux-gnu/libz.so ]
 }
 
 apt_tools
@@ -45,7 +45,8 @@ kernel=$(private apt-cache show "linux-image-cloud-arm64=$meta" | sed -n 's/^Dep
 fetch kernel "$kernel"
 release=$codename # of the libraries
 fetch debs $(private apt-get -s --no-install-recommends install libc6-dev libhwloc-dev libnuma-dev libjansson-dev libyaml-dev \
-    libssl-dev liburing-dev libzstd-dev libpfm4-dev libmicrohttpd-dev libcriterion-dev libstdc++6 busybox-static 2>/dev/null |
+    libssl-dev liburing-dev libzstd-dev zlib1g-dev libpfm4-dev libmicrohttpd-dev libcriterion-dev libstdc++6 \
+    busybox-static 2>/dev/null |
     sed -n 's/^Inst \([^ ]*\) .*/\1/p')
 dpkg-deb -x "$work"/kernel/*.deb "$work/kernel"
 for package in "$work"/debs/*.deb; do dpkg-deb -x "$package" "$work/guest/sysroot"; done

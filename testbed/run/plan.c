@@ -104,7 +104,7 @@ static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why
     struct tb_scenario *scenario = NULL;
     struct tb_why reason = {""};
     char path[4096];
-    int error = tb_scenario_open(name, cell->serving.requests, 0, &scenario, &reason);
+    int error = tb_scenario_open(name, cell->serving.requests, NULL, &scenario, &reason);
     if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
         return 0;
     if (!error)

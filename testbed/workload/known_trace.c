@@ -82,7 +82,7 @@ int tb_known_trace_replay(const char *name, const struct tb_replay_config *confi
         return -ENOENT;
     int error = tb_known_trace_path(name, path, sizeof path);
     if (!error)
-        error = tb_trace_load(path, &trace, why);
+        error = tb_trace_load(path, NULL, &trace, why);
     if (error)
         return error;
     error = tb_schedule_replay(trace, config, out, why);

@@ -2,9 +2,9 @@
 //
 // trace: recorded requests of production services, and their replay as a schedule.
 //
-// Formats, told apart by their first line: Azure LLM inference CSV (TIMESTAMP,ContextTokens,GeneratedTokens) and Mooncake JSON
-// Lines (timestamp in ms, input_length, output_length, hash_ids). An error in a file is reported in one sentence, with file and
-// line.
+// CSV with a header, or JSON Lines. A format says which column or key is what. A file has the first format that its header or first
+// object fits (tb_trace_format_at()), or the one that a user made (tb_trace_map_read()). An error in a file is reported in one
+// sentence, with file and line.
 #ifndef TB_TRACE_H
 #define TB_TRACE_H
 
@@ -22,9 +22,36 @@ struct tb_trace_request {
     size_t ids;                 // the first one's place in tb_trace.ids
 };
 
+enum { TB_TRACE_TIME, TB_TRACE_PROMPT, TB_TRACE_OUTPUT, TB_TRACE_COLUMNS };
+
+// What a time is: a date, or a number of these. ANY: what the first request has.
+enum tb_trace_clock { TB_CLOCK_ANY, TB_CLOCK_DATE, TB_CLOCK_S, TB_CLOCK_MS, TB_CLOCK_WHOLE_MS, TB_CLOCK_US, TB_CLOCK_NS };
+
+const char *tb_trace_clock_unit(enum tb_trace_clock clock); // "milliseconds"; NULL: no number
+
+struct tb_trace_format {
+    const char *name;           // "Azure"
+    bool json;                  // JSON Lines, else CSV
+    const char *column[TB_TRACE_COLUMNS];
+    const char *mark;           // one that it has besides, by which it is known; NULL: none
+    const char *ids;            // of JSON Lines: the key of the prefix ids; NULL: hash_ids
+    enum tb_trace_clock clock;
+    const char *from;           // where such traces can be had
+};
+
+const struct tb_trace_format *tb_trace_format_at(size_t i); // NULL after the last
+
+struct tb_trace_map {           // a format made by hand
+    struct tb_trace_format format; // its names are in `text`, so it is not copied
+    char text[256];
+};
+
+// "time=COLUMN[:s|ms|us|ns],prompt=COLUMN,output=COLUMN[,ids=KEY]". 0; -EINVAL with the reason in why, without the option's name.
+int tb_trace_map_read(const char *text, struct tb_trace_map *out, char *why, size_t why_bytes);
+
 struct tb_trace {
-    char format[16];            // "azure-csv" or "mooncake-jsonl"
-    char path[4096];
+    char format[64];            // "Azure 2023 CSV": the year is the first request's, where times are dates
+    char path[4096];            // for messages
     size_t count;
     struct tb_trace_request *requests;
     size_t ids_count;
@@ -35,12 +62,19 @@ struct tb_trace {
     bool ids_above_2_63;        // for messages: ids of the file are written without a sign
 };
 
-// 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
-int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
+// Reads a file, or standard input ("-"), which gzip or zstd may have packed. `format`: a map's; NULL: by header or first object.
+// What is no trace is refused after its first MiB. 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for
+// contents (an empty file too), -EFBIG.
+int tb_trace_load(const char *path, const struct tb_trace_format *format, struct tb_trace **out, struct tb_why *why);
 
 // The same from memory; `path` is only for messages. The fuzzer calls it.
-int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
+int tb_trace_parse(const char *path, const struct tb_trace_format *format, const char *text, size_t bytes, struct tb_trace **out,
+                   struct tb_why *why);
 void tb_trace_close(struct tb_trace *trace);
+
+// What was understood: "Azure 2023 CSV, 19,366 requests, 1 h". Returns out.
+#define TB_UNDERSTOOD 160 // bytes that are enough
+const char *tb_trace_understood(const struct tb_trace *trace, char out[TB_UNDERSTOOD]);
 
 // How many tokens does an id stand for? A prompt of n tokens has ceil(n / size) ids, the last one for the rest, so each request
 // with ids allows an interval of sizes. A trace whose intervals have none in common is not read. Of several in common id_tokens is

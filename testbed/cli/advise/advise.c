@@ -189,7 +189,7 @@ static const char documentation[] =
 
 // --- what is run ---------------------------------------------------------------------------------------------------------------
 
-static int schedule_make(const struct arguments *arguments, struct tb_schedule **out, char *headline, size_t bytes)
+static int schedule_make(struct arguments *arguments, struct tb_schedule **out, char *headline, size_t bytes)
 {
     char sample[4096], why[1024];
     if (!arguments->workload && !arguments->path && tb_share("workload/sample.csv", sample, sizeof sample, why, sizeof why)) {

@@ -48,7 +48,8 @@ enum {
     KEY_RESIDENCY,
     KEY_PAGES,
     KEY_HERE,
-    KEY_ID_TOKENS
+    KEY_ID_TOKENS,
+    KEY_MAP
 };
 
 // So that the bytes of a tier stay far below 2^64.
@@ -64,6 +65,8 @@ struct arguments {
     char name[256];             // of the scenario, or a path
     const char *pool;           // tokens, or bytes of the shape
     uint64_t id_tokens;         // that an id of the trace stands for; 0: as the trace has it
+    struct tb_trace_map map;    // of --map
+    const struct tb_trace_format *format; // its format, or NULL: as the trace has it
     bool traps;
     bool cell_given;            // the argument is one
     const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
@@ -103,6 +106,7 @@ static const struct argp_option option_table[] = {
     {"random", KEY_RANDOM, NULL, 0, "No scheduler: requests come and go at random, to see how that scatters what is free", 1},
     {"requests", KEY_REQUESTS, "N", 0, "Only the first N", 1},
     {"id-tokens", KEY_ID_TOKENS, "N", 0, "Tokens that an id of the trace stands for, where its prompts do not tell (below)", 1},
+    {"map", KEY_MAP, "COLUMNS", 0, TB_MAP_HELP, 1},
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
     {"retention", KEY_RETENTION, "POLICY", 0, "What paged-shared keeps of prompts that nobody uses (chain); policies: below", 1},
@@ -272,6 +276,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return tb_cli_u64(argument, 1, ID_TOKENS_MAX, &arguments->id_tokens)
                    ? 0
                    : tb_cli_bad(state, "--id-tokens: '%s' is not a number of tokens from 1 to %u", argument, ID_TOKENS_MAX);
+    case KEY_MAP: return tb_options_map(state, argument, &arguments->map, &arguments->format);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
         return locus_evict_find(argument)
@@ -505,7 +510,7 @@ static int keep_size(const struct arguments *arguments, const struct tb_scenario
 // NULL: nothing.
 static const char *about_of(const struct tb_scenario *scenario)
 {
-    return scenario->left_out[0] ? scenario->left_out : NULL;
+    return scenario->about[0] ? scenario->about : NULL;
 }
 
 // A cell for each size of the cache.
@@ -589,8 +594,8 @@ static int scenario_serve(struct arguments *arguments)
 {
     struct tb_scenario *scenario = NULL;
     struct tb_why why = {""};
-    uint32_t id_tokens = (uint32_t)arguments->id_tokens;
-    int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, id_tokens, &scenario, &why);
+    const struct tb_trace_said said = {(uint32_t)arguments->id_tokens, arguments->format};
+    int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, &said, &scenario, &why);
     if (error)
         return failed(error, &why);
     bool strategies = arguments->view == TB_TOUCH_SERVE;

@@ -38,6 +38,7 @@ static void usual(const struct tb_scenario *scenario, enum tb_touch touch, uint3
     uint32_t most = at_once ? 1 : tb_adapter_times_most(scenario);
     settings->times = (uint32_t)((USES_LEAST + scenario->count - 1) / scenario->count);
     settings->times = settings->times < most ? settings->times : most;
+    settings->times = settings->times < TB_ADAPTER_TIMES_MAX ? settings->times : TB_ADAPTER_TIMES_MAX;
     if (touch == TB_TOUCH_RESIDENCY)
         settings->rate_per_s = rates[at];
     else
@@ -51,7 +52,7 @@ int tb_serve_adapters(struct tb_options *options, const struct tb_scenario *scen
     static char names[CELLS_MAX][256];
     struct tb_schedule *schedules[CELLS_MAX] = {NULL};
     struct tb_why why = {""};
-    const char *about = scenario->left_out[0] ? scenario->left_out : NULL;
+    const char *about = scenario->about[0] ? scenario->about : NULL;
     char words[192];
     uint32_t count = cell_given ? 1 : touch == TB_TOUCH_PAGES ? sizeof marks / sizeof *marks : sizeof loads / sizeof *loads;
     int error = 0;

@@ -16,7 +16,7 @@ static struct tb_schedule *planned(const char *name)
     struct tb_schedule *schedule = NULL;
     struct tb_why why = {""};
     tb_serving_settings_fill(&settings);
-    cr_assert_eq(tb_scenario_open(name, settings.requests, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open(name, settings.requests, NULL, &scenario, &why), 0, "%s", why.text);
     cr_assert_eq(tb_serving_plan(scenario, name, &settings, &schedule, &why), 0, "%s", why.text);
     tb_scenario_close(scenario);
     return schedule;

@@ -36,7 +36,7 @@ static bool rate_read(const char *word, double *out)
 bool tb_adapter_setting(struct tb_adapter_settings *settings, bool residency, const char *word, uint32_t *requests)
 {
     if (tb_word_whole(word, "", "a", TB_ADAPTERS_MAX, &settings->adapters) ||
-        tb_word_whole(word, "times", "", 10000, &settings->times) ||
+        tb_word_whole(word, "times", "", TB_ADAPTER_TIMES_MAX, &settings->times) ||
         tb_word_whole(word, "again", "", 99, &settings->again_percent) ||
         tb_word_whole(word, "seed", "", UINT32_MAX, &settings->seed) || tb_word_whole(word, "first", "", UINT32_MAX, requests))
         return true;

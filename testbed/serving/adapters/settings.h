@@ -36,6 +36,7 @@ struct tb_adapter_settings {
 extern const struct tb_adapter_settings tb_adapter_defaults;
 
 #define TB_BATCH_MAX 65536u
+#define TB_ADAPTER_TIMES_MAX 10000u
 #define TB_ADAPTER_USES_MAX (1u << 26)
 
 // One word of a cell, after the touch mode; `residency`: which one. `requests` is the cell's for "first6000". False: not of any

@@ -63,7 +63,7 @@ Test(adapters_memory, every_lack_of_memory_is_said_and_all_is_given_back)
 {
     struct tb_scenario *poisson = NULL;
     struct tb_why why;
-    cr_assert_eq(tb_scenario_open("poisson", 0, 0, &poisson, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open("poisson", 0, NULL, &poisson, &why), 0, "%s", why.text);
     mallopt(M_MMAP_THRESHOLD, 16384);
     for (uint32_t i = 0; tb_batcher_at(i); i++)
         lacks(poisson, tb_batcher_at(i), NULL);

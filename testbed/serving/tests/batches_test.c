@@ -13,7 +13,7 @@ static struct tb_scenario *scenario_open(const char *name, size_t requests)
 {
     struct tb_scenario *scenario = NULL;
     struct tb_why why;
-    cr_assert_eq(tb_scenario_open(name, requests, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open(name, requests, NULL, &scenario, &why), 0, "%s", why.text);
     return scenario;
 }
 

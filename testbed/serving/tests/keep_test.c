@@ -13,7 +13,7 @@ static struct tb_scenario *scenario_open(const char *name)
 {
     struct tb_scenario *scenario = NULL;
     struct tb_why why;
-    cr_assert_eq(tb_scenario_open(name, 0, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open(name, 0, NULL, &scenario, &why), 0, "%s", why.text);
     return scenario;
 }
 

@@ -81,7 +81,7 @@ static struct tb_clock planned(uint64_t *scenario_hash)
     struct tb_schedule *schedule = NULL;
     struct tb_why why = {""};
     tb_serving_settings_fill(&settings);
-    cr_assert_eq(tb_scenario_open("beam", 20, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open("beam", 20, NULL, &scenario, &why), 0, "%s", why.text);
     cr_assert_eq(tb_serving_plan(scenario, "beam", &settings, &schedule, &why), 0, "%s", why.text);
     const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &mapped);
     struct tb_clock clock = plan->clock;

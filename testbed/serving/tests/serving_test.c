@@ -45,7 +45,7 @@ static struct tb_scenario *recorded(const char *name, size_t requests)
     if (tb_known_trace_missing(name, missing, sizeof missing))
         cr_skip_test("%s", missing);
     cr_assert_eq(tb_known_trace_path(name, path, sizeof path), 0);
-    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(path, NULL, &trace, &why), 0, "%s", why.text);
     cr_assert_eq(tb_scenario_of_trace(trace, requests, &scenario), 0);
     tb_trace_close(trace);
     return scenario;
@@ -407,7 +407,7 @@ Test(serving, random_requests_scatter_a_pool_as_the_listing_does)
     } rows[] = {{100, 0.008, 0.024}, {500, 0.027, 0.049}, {1000, 0.04, 0.089}, {5000, 0.983, 0.987}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tb_scenario *scenario = NULL;
-        cr_assert_eq(tb_scenario_open("random-sizes", rows[i].steps, 0, &scenario, &why), 0);
+        cr_assert_eq(tb_scenario_open("random-sizes", rows[i].steps, NULL, &scenario, &why), 0);
         struct tb_serving_config config = config_of(scenario, "first-fit");
         config.pool_tokens = 163840;
         config.random = true;
@@ -423,7 +423,7 @@ Test(serving, random_requests_scatter_a_pool_as_the_listing_does)
 Test(serving, equal_blocks_are_never_scattered_and_every_strategy_keeps_its_contract_at_random)
 {
     struct tb_scenario *scenario = NULL;
-    cr_assert_eq(tb_scenario_open("random-sizes", 1500, 0, &scenario, &why), 0);
+    cr_assert_eq(tb_scenario_open("random-sizes", 1500, NULL, &scenario, &why), 0);
     for (size_t i = 0; tb_strategy_at(i); i++) {
         const struct tb_strategy *strategy = tb_strategy_at(i);
         struct tb_serving_config config = config_of(scenario, strategy->name);
@@ -445,7 +445,7 @@ Test(serving, equal_blocks_are_never_scattered_and_every_strategy_keeps_its_cont
 Test(serving, a_listing_that_breaks_is_found_at_random_too)
 {
     struct tb_scenario *scenario = NULL;
-    cr_assert_eq(tb_scenario_open("random-sizes", 1500, 0, &scenario, &why), 0);
+    cr_assert_eq(tb_scenario_open("random-sizes", 1500, NULL, &scenario, &why), 0);
     struct tb_serving_config config = config_of(scenario, "seed-caching-free");
     config.pool_tokens = 16384;
     config.token_bytes = 32 << 10;

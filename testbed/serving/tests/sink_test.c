@@ -107,7 +107,7 @@ static void same_as_the_model(const char *name, uint32_t near)
 {
     struct tb_scenario *scenario = NULL;
     struct tb_why why;
-    cr_assert_eq(tb_scenario_open(name, 700, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open(name, 700, NULL, &scenario, &why), 0, "%s", why.text);
     struct tb_id_request *requests = calloc(scenario->count, sizeof *requests);
     cr_assert_not_null(requests);
     for (size_t i = 0; i < scenario->count; i++) {

@@ -29,7 +29,7 @@ struct tb_scenario {
     size_t ids_count, ids_room;
     uint32_t id_tokens;         // 0: no ids
     uint32_t id_tokens_least, id_tokens_most; // of a recorded trace: which sizes fit, as in trace.h; else 0
-    char left_out[TB_LEFT_OUT]; // the same: tb_trace_left_out(); "": nothing
+    char about[TB_UNDERSTOOD + TB_LEFT_OUT]; // the same: tb_trace_understood(), and tb_trace_left_out(); else ""
     uint32_t accept_percent;    // chance of each draft to be accepted, given that those before it were
     uint64_t seed;
     uint32_t median_tokens, most_tokens; // prompt + output of the median request and of the longest; set by tb_scenario_seal()
@@ -37,10 +37,15 @@ struct tb_scenario {
 
 #define TB_WIDTH_MAX 8u
 
-// By name: one of the list below, or a recorded trace (known_trace.h); or a trace by its path. The first `requests`; 0: all. An id
-// stands for `id_tokens` tokens; 0: as the scenario has it (tb_trace_settle_ids()). 0; -ENOENT: there is no such name or file;
-// -EINVAL, -ENOMEM; why has a sentence.
-int tb_scenario_open(const char *name, size_t requests, uint32_t id_tokens, struct tb_scenario **out, struct tb_why *why);
+struct tb_trace_said {          // what a user says of a trace that does not say it itself
+    uint32_t id_tokens;         // that an id stands for (tb_trace_settle_ids()); 0: nothing
+    const struct tb_trace_format *format; // of a map; NULL: nothing
+};
+
+// By name: one of the list below, or a recorded trace (known_trace.h); or a trace by its path, or - for standard input. The first
+// `requests`; 0: all. `said` NULL: nothing. 0; -ENOENT: there is no such name or file; -EINVAL, -ENOMEM; why has a sentence.
+int tb_scenario_open(const char *name, size_t requests, const struct tb_trace_said *said, struct tb_scenario **out,
+                     struct tb_why *why);
 void tb_scenario_close(struct tb_scenario *scenario); // NULL is allowed
 
 // The requests of a trace, the first `requests` of them (0: all), those without a prompt or an output left out. pre: its ids are

@@ -249,7 +249,7 @@ static struct tb_id_request *load(const char *path, struct tb_trace **trace)
 {
     struct tb_id_request *requests;
     struct tb_why why;
-    cr_assert_eq(tb_trace_load(path, trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(path, NULL, trace, &why), 0, "%s", why.text);
     cr_assert_eq(tb_trace_chained(*trace, &why), 0, "%s", why.text);
     cr_assert_eq(tb_id_requests(*trace, &requests), 0);
     return requests;

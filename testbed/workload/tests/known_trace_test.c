@@ -29,7 +29,7 @@ Test(known_trace, the_sample_is_the_projects_own)
     cr_assert_eq(tb_known_trace_schedule("sample", &named, &why), 0, "%s", why.text);
     cr_expect_str_eq(named->name, "sample");
     const struct tb_replay_config config = {.tokens_per_block = 16, .pool_blocks = 8192, .tick_ns = 50000000, .speedup = 1};
-    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(path, NULL, &trace, &why), 0, "%s", why.text);
     cr_assert_eq(tb_schedule_replay(trace, &config, &replayed, &why), 0, "%s", why.text);
     cr_expect_eq(named->pool_blocks, 8192);
     cr_expect_eq(named->bytes, replayed->bytes);

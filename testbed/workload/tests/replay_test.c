@@ -289,7 +289,7 @@ static struct tb_trace *recorded(const char *name)
     snprintf(path, sizeof(path), "%s/%s", folder ? folder : "../shared/traces", name);
     if (access(path, R_OK) != 0)
         cr_skip_test("the recorded traces are not here (LOCUS_TRACES=folder)");
-    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(path, NULL, &trace, &why), 0, "%s", why.text);
     return trace;
 }
 

@@ -76,7 +76,7 @@ static inline void trace_fuzz_text(const char *text, size_t bytes)
 {
     struct tb_trace *trace = NULL;
     struct tb_why why;
-    int error = tb_trace_parse("fuzz", text, bytes, &trace, &why);
+    int error = tb_trace_parse("fuzz", NULL, text, bytes, &trace, &why);
 
     trace_fuzz_hold((error == 0) == (trace != NULL));
     trace_fuzz_hold((error == 0) == (why.text[0] == '\0') && !strchr(why.text, '\n'));

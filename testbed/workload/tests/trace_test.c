@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace: both formats are read exactly, and each kind of broken file is reported in one sentence with file and line.
+// trace: every format is read exactly, and each kind of broken file is reported in one sentence with file and line.
 //
 // If the recorded traces are available (LOCUS_TRACES, by default ../shared/traces), they are checked against independently
 // computed figures.
-#include "testbed/workload/trace.h"
+#include "testbed/workload/tests/trace_expect.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define HEADER "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-#define GOOD "2023-11-16 18:15:46.6805900,374,44\n"
-#define JSON "{\"timestamp\": 5, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1]}\n"
 
 static const char *fixture(const char *name)
 {
@@ -32,20 +28,9 @@ static struct tb_trace *parse_good(const char *text)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_assert_eq(tb_trace_parse("t", text, strlen(text), &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_parse("t", NULL, text, strlen(text), &trace, &why), 0, "%s", why.text);
     cr_expect_str_empty(why.text);
     return trace;
-}
-
-static void expect_record(const struct tb_trace *trace, size_t i, uint64_t arrival_ns, uint32_t prompt, uint32_t output,
-                          uint32_t line)
-{
-    cr_assert_lt(i, trace->count);
-    cr_expect_eq(trace->requests[i].arrival_ns, arrival_ns, "request %zu arrives at %llu", i,
-                 (unsigned long long)trace->requests[i].arrival_ns);
-    cr_expect_eq(trace->requests[i].prompt_tokens, prompt);
-    cr_expect_eq(trace->requests[i].output_tokens, output);
-    cr_expect_eq(trace->requests[i].line, line);
 }
 
 Test(trace, azure_is_read_to_the_last_digit)
@@ -53,7 +38,7 @@ Test(trace, azure_is_read_to_the_last_digit)
     struct tb_trace *trace = parse_good(HEADER GOOD "2023-11-16 18:15:46.6805901,0,109\n"
                                                     "2023-11-16 18:15:47,4294967295,0\n");
 
-    cr_expect_str_eq(trace->format, "azure-csv");
+    cr_expect_str_eq(trace->format, "Azure 2023 CSV");
     cr_expect_str_eq(trace->path, "t");
     cr_assert_eq(trace->count, 3);
     expect_record(trace, 0, 0, 374, 44, 2);
@@ -94,36 +79,12 @@ Test(trace, mooncake_is_read_with_and_without_hash_ids)
     struct tb_trace *trace = parse_good(JSON "{\"output_length\":0,\"input_length\":1,\"timestamp\":3005,\"more\":null}\n"
                                              "  {\"timestamp\":3005,\"input_length\":0,\"output_length\":7,\"hash_ids\":[]}");
 
-    cr_expect_str_eq(trace->format, "mooncake-jsonl");
+    cr_expect_str_eq(trace->format, "Mooncake JSON Lines");
     cr_assert_eq(trace->count, 3);
     expect_record(trace, 0, 0, 6758, 500, 1);
     expect_record(trace, 1, UINT64_C(3000000000), 1, 0, 2);
     expect_record(trace, 2, UINT64_C(3000000000), 0, 7, 3);
     tb_trace_close(trace);
-}
-
-static void expect_ids(const struct tb_trace *trace, size_t i, uint32_t count, const uint64_t ids[])
-{
-    cr_assert_eq(trace->requests[i].ids_count, count, "request %zu has %u ids", i, trace->requests[i].ids_count);
-    cr_assert_leq(trace->requests[i].ids + count, trace->ids_count);
-    for (uint32_t k = 0; k < count; k++)
-        cr_expect_eq(trace->ids[trace->requests[i].ids + k], ids[k], "request %zu, id %u", i, k);
-}
-
-struct broken {
-    const char *text, *why;
-};
-
-static void expect_broken(const struct broken broken[], size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct tb_trace *trace = (struct tb_trace *)1;
-        struct tb_why why;
-
-        cr_expect_eq(tb_trace_parse("t", broken[i].text, strlen(broken[i].text), &trace, &why), -EINVAL, "%s", broken[i].why);
-        cr_expect_null(trace);
-        cr_expect_str_eq(why.text, broken[i].why);
-    }
 }
 
 #define PROMPT(tokens, ids) "{\"timestamp\":0,\"input_length\":" tokens ",\"output_length\":1,\"hash_ids\":[" ids "]}\n"
@@ -199,7 +160,7 @@ Test(trace, ids_are_64_bits_with_a_sign_or_without)
     for (size_t i = 0; i < sizeof(too_big) / sizeof(too_big[0]); i++) {
         struct tb_why why;
 
-        cr_expect_eq(tb_trace_parse("t", too_big[i], strlen(too_big[i]), &trace, &why), -EINVAL, "%s", too_big[i]);
+        cr_expect_eq(tb_trace_parse("t", NULL, too_big[i], strlen(too_big[i]), &trace, &why), -EINVAL, "%s", too_big[i]);
         cr_expect(strstr(why.text, "t:1: not valid JSON at column "), "%s", why.text);
     }
 }
@@ -210,7 +171,7 @@ Test(trace, a_string_is_no_id_however_long)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_expect_eq(tb_trace_parse("t", text, strlen(text), &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_parse("t", NULL, text, strlen(text), &trace, &why), -EINVAL);
     cr_expect_str_eq(why.text, "t:1: hash_ids: element 1 is not a whole number");
 }
 
@@ -320,6 +281,10 @@ Test(trace, crlf_and_a_missing_last_newline_are_accepted)
 }
 
 #define TIME_BAD(text) "t:2: TIMESTAMP \"" text "\" is not a time like 2023-11-16 18:15:46.6805900"
+#define TIME_NONE(text) TIME_BAD(text) ", and no number of seconds"
+#define UNKNOWN(line, header)                                                                                                      \
+    "t:" line ": \"" header "\" is the header of no known trace, and no JSON object: say which columns have what "                 \
+    "(--map time=COLUMN,prompt=COLUMN,output=COLUMN)"
 
 Test(trace, broken_csv_is_explained)
 {
@@ -327,12 +292,17 @@ Test(trace, broken_csv_is_explained)
         {"", "t: is empty"},
         {HEADER, "t: has a header but no requests"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens", "t: has a header but no requests"},
-        {"\n" HEADER, "t:1: neither the header TIMESTAMP,ContextTokens,GeneratedTokens nor a JSON object"},
-        {"time,in,out\n", "t:1: neither the header TIMESTAMP,ContextTokens,GeneratedTokens nor a JSON object"},
-        {"TIMESTAMP,GeneratedTokens\n", "t:1: the header is \"TIMESTAMP,GeneratedTokens\" and must be "
-                                        "TIMESTAMP,ContextTokens,GeneratedTokens"},
-        {HEADER GOOD "\n" GOOD, "t:3: the line is empty"},
-        {HEADER GOOD "\n", "t:3: the line is empty"},
+        {"\n \n", "t: has no requests"},
+        {"\n" HEADER, "t: has a header but no requests"},
+        {"time,in,out\n", UNKNOWN("1", "time,in,out")},
+        {"\ntime;in;out\n", UNKNOWN("2", "time;in;out")},
+        {"TIMESTAMP,GeneratedTokens\n", "t:1: the header \"TIMESTAMP,GeneratedTokens\" has no column ContextTokens"},
+        {"Response tokens,Timestamp,Model\n", "t:1: the header \"Response tokens,Timestamp,Model\" has no column Request tokens"},
+        {"TIMESTAMP,a,ContextTokens,GeneratedTokens,a,ContextTokens\n", "t:1: the header has a column ContextTokens 2 times"},
+        {"TIMESTAMP,\"ContextTokens\n", "t:1: a quote in the header is not closed, or followed by more than a comma"},
+        {HEADER "2023-11-16 18:15:46,\"5\"6,1\n", "t:2: a quote is not closed, or followed by more than a comma"},
+        {HEADER "2023-11-16 18:15:46,\"5,1\n", "t:2: a quote is not closed, or followed by more than a comma"},
+        {HEADER "2023-11-16 18:15:46,\"5\"\"6\",1\n", "t:2: ContextTokens \"5\"\"6\" is not a number"},
         {HEADER "2023-11-16 18:15:46,374\n", "t:2: 2 columns instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
         {HEADER "2023\n", "t:2: 1 column instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
         {HEADER "2023-11-16 18:15:46,374,44,\n", "t:2: 4 columns instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
@@ -350,7 +320,8 @@ Test(trace, broken_csv_is_explained)
         {HEADER "2023-11-16 18:15:46,0123456789012345678901234567890123456789x,1\n",
          "t:2: ContextTokens \"0123456789012345678901234567890123456789...\" is not a number"},
         {HEADER "2023-11-16 18:15:46,0,0\n", "t:2: the request has neither prompt nor output tokens"},
-        {HEADER GOOD GOOD "2023-11-16 18:15:46.6805899,1,1\n", "t:4: the request arrives before the one in line 3"},
+        {HEADER GOOD GOOD "2023-11-16 18:15:46.6805899,1,1\n",
+         "t:4: the request arrives before the one in line 3: sort the requests by time"},
     };
 
     expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
@@ -359,9 +330,16 @@ Test(trace, broken_csv_is_explained)
 Test(trace, times_that_are_none_are_explained)
 {
     static const struct broken broken[] = {
-        {HEADER ",1,1\n", TIME_BAD("")},
+        {HEADER ",1,1\n", "t:2: TIMESTAMP is missing"},
+        {HEADER "now,1,1\n", TIME_NONE("now")},
+        {HEADER "1x,1,1\n", TIME_NONE("1x")},
+        {HEADER "-5,1,1\n", TIME_NONE("-5")},
+        {HEADER "nan,1,1\n", TIME_NONE("nan")},
+        {HEADER "1e300,1,1\n", TIME_NONE("1e300")},
+        {HEADER "5,1,1\n6-,1,1\n", "t:3: TIMESTAMP \"6-\" is no number of seconds"},
+        {HEADER "5,1,1\n2023-11-16 18:15:46,1,1\n", "t:3: TIMESTAMP \"2023-11-16 18:15:46\" is no number of seconds"},
+        {HEADER "1700158546123,1,1\n-1,1,1\n", "t:3: TIMESTAMP \"-1\" is no number of milliseconds"},
         {HEADER "2023-11-16,1,1\n", TIME_BAD("2023-11-16")},
-        {HEADER "2023-11-16T18:15:46,1,1\n", TIME_BAD("2023-11-16T18:15:46")},
         {HEADER "2023-13-16 18:15:46,1,1\n", TIME_BAD("2023-13-16 18:15:46")},
         {HEADER "2023-00-16 18:15:46,1,1\n", TIME_BAD("2023-00-16 18:15:46")},
         {HEADER "2023-02-29 18:15:46,1,1\n", TIME_BAD("2023-02-29 18:15:46")},
@@ -374,33 +352,42 @@ Test(trace, times_that_are_none_are_explained)
         {HEADER "2023-11-16 18:15:4,1,1\n", TIME_BAD("2023-11-16 18:15:4")},
         {HEADER "2023-11-16 18:15:46.,1,1\n", TIME_BAD("2023-11-16 18:15:46.")},
         {HEADER "2023-11-16 18:15:46.1234567890,1,1\n", TIME_BAD("2023-11-16 18:15:46.1234567890")},
-        {HEADER "2023-11-16 18:15:46.5+01:00,1,1\n", TIME_BAD("2023-11-16 18:15:46.5+01:00")},
+        {HEADER "2023-11-16 18:15:46.5+0100,1,1\n", TIME_BAD("2023-11-16 18:15:46.5+0100")},
+        {HEADER "2023-11-16 18:15:46.5+01:60,1,1\n", TIME_BAD("2023-11-16 18:15:46.5+01:60")},
+        {HEADER "2023-11-16 18:15:46 +01:00,1,1\n", TIME_BAD("2023-11-16 18:15:46 +01:00")},
+        {HEADER "1970-01-01 00:30:00+01:00,1,1\n", TIME_BAD("1970-01-01 00:30:00+01:00")},
         {HEADER "2023-11-16 18:15:46x,1,1\n", TIME_BAD("2023-11-16 18:15:46x")},
     };
 
     expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
 }
 
-#define OBJECT(timestamp, input, output) "{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output "}\n"
+#define KEYS ": say which keys have what (--map time=KEY,prompt=KEY,output=KEY)"
+#define LINE_OF_JQ " is none: testbed/workload/README.md has a line of jq for that"
 
 Test(trace, broken_jsonl_is_explained)
 {
     static const struct broken broken[] = {
         {JSON "[1]\n", "t:2: not a JSON object"},
         {JSON "17\n", "t:2: not a JSON object"},
-        {JSON "\n" JSON, "t:2: the line is empty"},
         {JSON "{\"timestamp\":5,\"input_length\":1}\n", "t:2: output_length is missing"},
-        {"{\"input_length\":1,\"output_length\":1}\n", "t:1: timestamp is missing"},
-        {"{}", "t:1: timestamp is missing"},
+        {"{\"input_length\":1,\"output_length\":1}\n", "t:1: timestamp is missing" KEYS},
+        {"{}", "t:1: timestamp is missing" KEYS},
+        {"{\"delay\":5,\"input_length\":1,\"output_length\":1}\n", "t:1: timestamp is missing, and delay" LINE_OF_JQ},
+        {"{\"timestamp\":5,\"text_input\":\"a\",\"output_length\":1}\n", "t:1: input_length is missing, and text_input" LINE_OF_JQ},
+        {BAILIAN("true"), "t:1: timestamp is neither a number nor a time"},
+        {BAILIAN("0.5") BAILIAN("\"0.5s\""), "t:2: timestamp \"0.5s\" is no number of seconds"},
         {OBJECT("0", "\"7\"", "1"), "t:1: input_length is not a whole number"},
-        {OBJECT("0.5", "7", "1"), "t:1: timestamp is not a whole number"},
+        {OBJECT("0.5", "7", "1"), "t:1: timestamp is not a whole number of milliseconds (if it is seconds: --map "
+                                  "time=timestamp:s,prompt=input_length,output=output_length)"},
         {OBJECT("0", "7", "null"), "t:1: output_length is not a whole number"},
-        {OBJECT("-1", "7", "1"), "t:1: timestamp -1 is negative"},
+        {OBJECT("-1", "7", "1"), "t:1: timestamp \"-1\" is no number of milliseconds"},
         {OBJECT("0", "7", "-3"), "t:1: output_length -3 is negative"},
         {OBJECT("0", "4294967296", "1"), "t:1: input_length 4294967296 is too large"},
-        {OBJECT("18446744073710", "1", "1"), "t:1: timestamp 18446744073710 is too large"},
+        {OBJECT("18446744073710", "1", "1"), "t:1: timestamp \"18446744073710\" is no number of milliseconds"},
         {OBJECT("0", "0", "0"), "t:1: the request has neither prompt nor output tokens"},
-        {OBJECT("7", "1", "1") OBJECT("6", "1", "1"), "t:2: the request arrives before the one in line 1"},
+        {OBJECT("7", "1", "1") OBJECT("6", "1", "1"),
+         "t:2: the request arrives before the one in line 1: sort the requests by time"},
         {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":5}", "t:1: hash_ids is not an array"},
         {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1,\"2\"]}",
          "t:1: hash_ids: element 2 is not a whole number"},
@@ -418,7 +405,7 @@ Test(trace, broken_jsonl_is_explained)
         struct tb_trace *trace = NULL;
         struct tb_why why;
 
-        cr_expect_eq(tb_trace_parse("t", no_json[i], strlen(no_json[i]), &trace, &why), -EINVAL);
+        cr_expect_eq(tb_trace_parse("t", NULL, no_json[i], strlen(no_json[i]), &trace, &why), -EINVAL);
         cr_expect_eq(strncmp(why.text, "t:2: not valid JSON at column ", 30), 0, "%s", why.text);
         cr_expect_null(strchr(why.text, '\n'));
     }
@@ -430,9 +417,9 @@ Test(trace, nul_bytes_are_refused_with_their_line)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_expect_eq(tb_trace_parse("t", csv, sizeof(csv) - 1, &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_parse("t", NULL, csv, sizeof(csv) - 1, &trace, &why), -EINVAL);
     cr_expect_str_eq(why.text, "t:3: there is a NUL byte: this is not a text file");
-    cr_expect_eq(tb_trace_parse("t", json, sizeof(json) - 1, &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_parse("t", NULL, json, sizeof(json) - 1, &trace, &why), -EINVAL);
     cr_expect_str_eq(why.text, "t:2: there is a NUL byte: this is not a text file");
     cr_expect_null(trace);
 }
@@ -446,7 +433,7 @@ Test(trace, text_need_not_be_terminated)
     struct tb_why why;
 
     memcpy(exact, text, bytes);
-    cr_assert_eq(tb_trace_parse("t", exact, bytes, &trace, &why), 0);
+    cr_assert_eq(tb_trace_parse("t", NULL, exact, bytes, &trace, &why), 0);
     free(exact);
     cr_expect_eq(trace->requests[1].output_tokens, 123);
     tb_trace_close(trace);
@@ -458,9 +445,9 @@ Test(trace, broken_line_7_of_a_file_is_named)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_expect_eq(tb_trace_load(fixture("broken-line-7.csv"), &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_load(fixture("broken-line-7.csv"), NULL, &trace, &why), -EINVAL);
     cr_expect_str_eq(why.text, "testbed/tests/fixtures/broken-line-7.csv:7: GeneratedTokens \"12x\" is not a number");
-    cr_expect_eq(tb_trace_load(fixture("broken-line-7.jsonl"), &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_load(fixture("broken-line-7.jsonl"), NULL, &trace, &why), -EINVAL);
     cr_expect_str_eq(why.text, "testbed/tests/fixtures/broken-line-7.jsonl:7: output_length is missing");
     cr_expect_null(trace);
 }
@@ -470,11 +457,11 @@ Test(trace, files_of_both_formats_are_loaded)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_assert_eq(tb_trace_load(fixture("small.csv"), &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(fixture("small.csv"), NULL, &trace, &why), 0, "%s", why.text);
     cr_assert_eq(trace->count, 4);
     expect_record(trace, 3, 1100000000, 33, 7, 5);
     tb_trace_close(trace);
-    cr_assert_eq(tb_trace_load(fixture("small.jsonl"), &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(fixture("small.jsonl"), NULL, &trace, &why), 0, "%s", why.text);
     cr_assert_eq(trace->count, 7);
     expect_record(trace, 6, UINT64_C(9000000000), 700, 61, 7);
     tb_trace_close(trace);
@@ -496,7 +483,7 @@ Test(trace, files_that_cannot_be_read_are_explained)
         struct tb_trace *trace = NULL;
         struct tb_why why;
 
-        cr_expect_eq(tb_trace_load(fixture(files[i].name), &trace, &why), files[i].error);
+        cr_expect_eq(tb_trace_load(fixture(files[i].name), NULL, &trace, &why), files[i].error);
         cr_expect_str_eq(why.text, files[i].why);
         cr_expect_null(trace);
     }
@@ -511,11 +498,11 @@ Test(trace, too_large_is_refused_before_it_is_read)
 
     cr_assert_geq(file, 0);
     cr_assert_eq(ftruncate(file, ((off_t)1 << 30) + 1), 0); // a hole: takes no space
-    cr_expect_eq(tb_trace_load(path, &trace, &why), -EFBIG);
+    cr_expect_eq(tb_trace_load(path, NULL, &trace, &why), -EFBIG);
     cr_expect_not_null(strstr(why.text, ": is larger than 1024 MiB"));
     close(file);
     unlink(path);
-    cr_expect_eq(tb_trace_parse("t", HEADER, ((size_t)1 << 30) + 1, &trace, &why), -EFBIG);
+    cr_expect_eq(tb_trace_parse("t", NULL, HEADER, ((size_t)1 << 30) + 1, &trace, &why), -EFBIG);
     cr_expect_str_eq(why.text, "t: is larger than 1024 MiB");
 }
 
@@ -526,10 +513,10 @@ Test(trace, long_paths_leave_room_for_the_reason)
     struct tb_why why;
 
     memset(path, 'p', 4999);
-    cr_expect_eq(tb_trace_parse(path + 1000, HEADER "x", strlen(HEADER) + 1, &trace, &why), -EINVAL);
+    cr_expect_eq(tb_trace_parse(path + 1000, NULL, HEADER "x", strlen(HEADER) + 1, &trace, &why), -EINVAL);
     cr_expect_eq(strncmp(why.text, "...ppp", 6), 0);
     cr_expect_not_null(strstr(why.text, "ppp:2: 1 column instead of 3"));
-    cr_expect_eq(tb_trace_parse(path, HEADER GOOD, strlen(HEADER GOOD), &trace, &why), -ENAMETOOLONG);
+    cr_expect_eq(tb_trace_parse(path, NULL, HEADER GOOD, strlen(HEADER GOOD), &trace, &why), -ENAMETOOLONG);
 }
 
 // The file in $LOCUS_TRACES, or a skip.
@@ -543,7 +530,7 @@ static struct tb_trace *recorded(const char *name)
     snprintf(path, sizeof(path), "%s/%s", folder ? folder : "../shared/traces", name);
     if (access(path, R_OK) != 0)
         cr_skip_test("the recorded traces are not here (LOCUS_TRACES=folder)");
-    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load(path, NULL, &trace, &why), 0, "%s", why.text);
     return trace;
 }
 
@@ -599,7 +586,7 @@ Test(trace, own_sample_is_sound)
     struct tb_trace *trace = NULL;
     struct tb_why why;
 
-    cr_assert_eq(tb_trace_load("testbed/workload/sample.csv", &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_trace_load("testbed/workload/sample.csv", NULL, &trace, &why), 0, "%s", why.text);
     cr_expect_eq(trace->count, 400);
     cr_expect_gt(trace->requests[399].arrival_ns, UINT64_C(100000000000));
     tb_trace_close(trace);
@@ -619,7 +606,7 @@ Test(trace, ids_of_the_traces_that_are_known_have_512_tokens)
         snprintf(path, sizeof(path), "%s%s%s", i ? folder ? folder : "../shared/traces" : "", i ? "/" : "", paths[i]);
         if (i && access(path, R_OK) != 0)
             continue;
-        cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+        cr_assert_eq(tb_trace_load(path, NULL, &trace, &why), 0, "%s", why.text);
         cr_expect_eq(trace->id_tokens_least, 512);
         cr_expect_eq(trace->id_tokens_most, 512);
         cr_expect_eq(trace->id_tokens, 512);
