@@ -40,7 +40,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Contenders side by side on a recorded trace of requests, at equal work.\v"
-    "FILE is an Azure LLM inference trace (CSV: TIMESTAMP,ContextTokens,GeneratedTokens) or a Mooncake trace (JSON Lines). A "
+    "FILE is a trace as CSV or JSON Lines, - standard input; gzip and zstd are unpacked. locus serve --help lists the formats, and "
+    "where such traces can be had; --map names the columns of another one. A "
     "request is admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and "
     "reserves them; it takes the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them "
     "all home at its end. Which request gets what and when depends on the trace and on these flags alone, so every contender "

@@ -297,7 +297,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Which placement of the KV cache does a trace want? Every strategy under the same scheduler, on the same requests.\v"
     "TRACE is a name (azure-conv, azure-code, mooncake, sample; LOCUS_TRACES names the folder of the first three), a "
-    "scenario that is made (below), or a file. It may also be a whole cell, as in a postulate, without options that say what "
+    "scenario that is made, or a file in a format that is listed below, with where such traces can be had; - is standard input. "
+    "gzip and zstd are unpacked. Columns may stand in any order, among others; --map names those of another format, CSV or JSON "
+    "Lines. A time is a date, or counts from anywhere. TRACE may also be a whole cell, as in a postulate, without options that say what "
     "its words do: azure-conv/serve/16t/131072t/watermark5/load90, mooncake/keep/1000b.\n\n"
     "The scheduler decides in virtual time: who is admitted, who waits, who is thrown out. Its counts are exact and the "
     "same on every host. `load` is the rate of arrivals, over what the pool can finish when somebody always waits "
@@ -340,6 +342,7 @@ static const char documentation[] =
     "has the kinds in zones of their own, adapters of rank 64, and takes the first hole that is long enough.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
+    "  locus serve calls.csv --map time=started:ms,prompt=in,output=out\n"
     "  locus serve azure-conv --load all --requests 6000\n"
     "  locus serve azure-conv --load all --read-ps 14.5 --step-us 30000\n"
     "  locus serve azure-conv --here --requests 6000\n"
@@ -356,6 +359,16 @@ static const char documentation[] =
     "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
+
+// Which columns it is known by, and where such traces can be had.
+static void format_listed(FILE *out, const struct tb_trace_format *format)
+{
+    char columns[256];
+    snprintf(columns, sizeof columns, "%s: %s, %s, %s%s%s; ", format->json ? "JSON Lines" : "CSV", format->column[TB_TRACE_TIME],
+             format->column[TB_TRACE_PROMPT], format->column[TB_TRACE_OUTPUT], format->mark ? ", " : "",
+             format->mark ? format->mark : "");
+    tb_cli_listed(out, format->name, columns, format->from);
+}
 
 static char *help_filter(int key, const char *text, void *input)
 {
@@ -385,6 +398,9 @@ static char *help_filter(int key, const char *text, void *input)
     fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
         tb_cli_listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
+    fputs("\nFormats of recorded traces:\n", out);
+    for (size_t i = 0; tb_trace_format_at(i); i++)
+        format_listed(out, tb_trace_format_at(i));
     return fclose(out) == 0 ? all : NULL;
 }
 
