@@ -48,7 +48,7 @@ static inline void trace_fuzz_records(const struct tb_trace *trace)
 
         trace_fuzz_hold(recorded->line > 0 && (recorded->prompt_tokens > 0 || recorded->output_tokens > 0));
         if (i > 0)
-            trace_fuzz_hold(recorded->arrival_ns >= recorded[-1].arrival_ns && recorded->line == recorded[-1].line + 1);
+            trace_fuzz_hold(recorded->arrival_ns >= recorded[-1].arrival_ns && recorded->line > recorded[-1].line);
     }
 }
 
