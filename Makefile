@@ -141,8 +141,9 @@ $(B)/%.o: %.c Makefile
 $(B)/checked/%.o: %.c Makefile
 	$(compile)
 
-# The commit goes into every log. The stamp changes with it, and only then are files recompiled.
-commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
+# The commit goes into every log. The stamp changes with it, and only then are files recompiled. Logs and records are no part of
+# what is built, and an official run changes them (run/official.h).
+commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD -- . ':!logs' ':!experiments/*.md' 2>/dev/null || echo -dirty)
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@

@@ -274,24 +274,33 @@ static int climb(const char *root, char *directory, size_t top_length, const str
     }
 }
 
-static int apply_version(const char *root, const struct version *version, const struct subject *subject,
-                         struct topo_cgroup_memory *out)
+// Leaves this process's group in `directory`, and the length of the mount point, at which a climb ends. 1; 0: this version is not
+// mounted here, or has not this controller; or -errno.
+static int own_directory(const char *root, const struct version *version, const char *controller, char directory[PATH_BYTES],
+                         size_t *top_length)
 {
-    struct search group = {.version = version, .controller = subject->controller};
+    struct search group = {.version = version, .controller = controller};
     struct search mount = group;
     int found = find_line(root, "/proc/self/cgroup", &group, match_group);
     if (found > 0)
         found = find_line(root, "/proc/self/mountinfo", &mount, match_mount);
     if (found > 0) {
-        char directory[PATH_BYTES];
-        int length = snprintf(directory, sizeof(directory), "%s%s", mount.point, below(group.group, mount.top));
-        found = length < 0 || (size_t)length >= sizeof(directory)
-                    ? -ENAMETOOLONG
-                    : climb(root, directory, strlen(mount.point), version, subject, out);
+        int length = snprintf(directory, PATH_BYTES, "%s%s", mount.point, below(group.group, mount.top));
+        *top_length = strlen(mount.point);
+        found = length < 0 || (size_t)length >= PATH_BYTES ? -ENAMETOOLONG : 1;
     }
     free(group.line);
     free(mount.line);
     return found;
+}
+
+static int apply_version(const char *root, const struct version *version, const struct subject *subject,
+                         struct topo_cgroup_memory *out)
+{
+    char directory[PATH_BYTES];
+    size_t top_length = 0;
+    int found = own_directory(root, version, subject->controller, directory, &top_length);
+    return found > 0 ? climb(root, directory, top_length, version, subject, out) : found;
 }
 
 static int apply(const char *root, const struct subject *subject, struct topo_cgroup_memory *out)
@@ -319,4 +328,35 @@ int topo_cgroup_hugetlb(const char *root, uint64_t page_bytes, struct topo_cgrou
     topo_cgroup_hugetlb_name(page_bytes, prefix, sizeof prefix);
     const struct subject hugetlb = {"hugetlb", prefix, false};
     return apply(root, &hugetlb, out);
+}
+
+// "oom_kill 3" among the lines of a file. False: no such file or line.
+static bool read_kills(const char *root, const char *path, uint64_t *out)
+{
+    char text[16384];
+    char *rest = NULL;
+    bool found = false;
+    if (topo_sysfs_read(root, path, text, sizeof(text), NULL))
+        return false;
+    for (char *line = strtok_r(text, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest))
+        found = take_key(line, "oom_kill", out);
+    return found;
+}
+
+int topo_cgroup_oom_kills(const char *root, uint64_t *out)
+{
+    static const struct {
+        const struct version *version;
+        const char *file;
+    } counted[] = {{&V2, "memory.events"}, {&V1, "memory.oom_control"}};
+    char directory[PATH_BYTES], path[PATH_BYTES + 32];
+    size_t top_length = 0;
+    for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
+        if (own_directory(root, counted[i].version, "memory", directory, &top_length) <= 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", directory, counted[i].file);
+        if (read_kills(root, path, out))
+            return 0;
+    }
+    return read_kills(root, "/proc/vmstat", out) ? 0 : -ENOENT;
 }

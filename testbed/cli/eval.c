@@ -140,14 +140,12 @@ static int schedule_make(struct tb_cell *cell, struct tb_schedule **out)
         return unknown(cell->workload);
     if (error && plain && !is_trace)
         tb_batch_read(cell->workload, &batch, &why); // if it is one, this says what is wrong with it
-    if (!error && !plain)
-        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
     cell->schedule = *out;
     if (!error && plain && cell->block_bytes)
         cell->pool_blocks = 2 * (*out)->blocks_peak;
     if (error)
         tb_error("%s", why.text[0] ? why.text : strerror(-error));
-    return !error ? 0 : error == -EINVAL || error == -ENOENT || error == -ENOSPC ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    return !error ? 0 : error == -EINVAL || error == -ENOENT ? TB_EXIT_USAGE : TB_EXIT_FAILED;
 }
 
 // Several cells may have the same schedule: those of one workload in plain touch modes.

@@ -33,6 +33,7 @@
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
+#include "testbed/run/room.h"
 #include "testbed/workload/known_trace.h"
 #include "topo/pin.h"
 
@@ -357,8 +358,6 @@ int tb_options_batch_decode(const char *flag, const char *workload, struct tb_ce
     struct tb_why why = {""};
     int error = tb_decoding_open(cell, &(struct tb_decoding_source){.workload = workload}, out, &why);
     if (!error)
-        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (!error)
         return 0;
     if (error == -ENOENT && !why.text[0])
         tb_error("%s: '%s' has no tokens: name a batch, such as batch-4x1024", flag, workload);
@@ -381,8 +380,6 @@ int tb_options_trace_decode(struct tb_options_trace *trace, const char *path, co
     error = tb_cell_parse(text, workload, cell);
     if (!error)
         error = tb_decoding_open(cell, &source, out, &why);
-    if (!error)
-        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
     if (error)
         tb_error("%s", why.text[0] ? why.text : strerror(-error));
     return error == -EINVAL ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
@@ -560,6 +557,20 @@ static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t
     return doctor->fit ? NULL : out;
 }
 
+// Has this host the memory for it? On a terminal also says how long it will take, if that is more than a minute.
+static int room_check(const struct tb_options *options, const struct tb_rounds *rounds)
+{
+    char why[512], time[64];
+    bool told = !options->quiet && isatty(STDERR_FILENO);
+    if (tb_room(rounds, why, sizeof why)) {
+        tb_error("%s: name smaller blocks, fewer sequences, a shorter context or a smaller model", why);
+        return -E2BIG;
+    }
+    if (told && *tb_room_time(tb_room_seconds(rounds), time, sizeof time))
+        fprintf(stderr, "%s\n", time);
+    return 0;
+}
+
 // The doctor looks before anything runs that he could take for somebody else's.
 int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                        const char *about, struct tb_log_view *out)
@@ -568,9 +579,14 @@ int tb_options_measure(struct tb_options *options, const struct tb_cell cells[],
     int error = tb_options_outputs(options);
     if (error)
         return error;
+    struct tb_rounds rounds = rounds_of(options, cells, cells_count);
+    error = room_check(options, &rounds);
+    if (error) {
+        free(rounds.samples);
+        return error;
+    }
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     bool looked = doctor && tb_doctor_look("", doctor) == 0;
-    struct tb_rounds rounds = rounds_of(options, cells, cells_count);
     struct tb_counter_set counters;
     if (options->bill)
         counters_find(&counters, &rounds);
@@ -607,8 +623,9 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
         tb_error("--contenders: a bill is one of a model's step: --touch decode, or a cell such as batch-8x4096/decode");
         return TB_EXIT_USAGE;
     }
-    if (tb_options_measure(options, cells, cells_count, command, about, &view))
-        return TB_EXIT_FAILED;
+    int error = tb_options_measure(options, cells, cells_count, command, about, &view);
+    if (error)
+        return error == -E2BIG ? TB_EXIT_USAGE : TB_EXIT_FAILED;
     int status = tb_options_show(options, &view);
     tb_log_view_close(&view);
     return status;

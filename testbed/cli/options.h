@@ -72,7 +72,7 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
 // Can everything be written that it is to write? 0, or -errno after a report. Measuring begins with this.
 int tb_options_outputs(const struct tb_options *options);
 
-// The first half of it: 0 and a view of the log, or -errno after a report.
+// The first half of it: 0 and a view of the log, or -errno after a report (-E2BIG: this host has not the memory).
 int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                        const char *about, struct tb_log_view *out);
 
@@ -104,7 +104,7 @@ int tb_options_trace_load(struct tb_options_trace *options, const char *path, st
                           size_t headline_bytes);
 
 // Another one of it, in a layout's blocks, for touch `decode` with these settings, "decode/128t" (free it). Fills in a cell, but
-// for laps and name. The same results; it also fails if memory has no room for the pool.
+// for laps and name. The same results.
 int tb_options_trace_decode(struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
                             struct tb_schedule **out);
 

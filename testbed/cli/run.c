@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/cpus/cpus.h"
@@ -19,6 +20,7 @@
 #include "testbed/record/git.h"
 #include "testbed/run/official.h"
 #include "testbed/run/profile.h"
+#include "testbed/run/room.h"
 #include "testbed/run/run.h"
 
 struct arguments {
@@ -104,7 +106,7 @@ static const char documentation[] =
     "this host's ledger has a verdict on the postulate from an earlier official run, the new one is a replication: its log, its "
     "page and its record name that run. "
     "Rounds come in two blocks; when they differ by more than five percent, a third is added.\n\n"
-    "What an experiment needs and this host lacks is said, and no sample is taken. Recorded traces are looked for in the folder "
+    "What an experiment needs and this host lacks, memory for its pools as well, is said, and no sample is taken. Recorded traces are looked for in the folder "
     "that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of counts are judged, those of times are not.\n\n"
     "Profiling disturbs. So --perf-record, --c2c and --mem run each arm once more in each cell when the log is sealed, and those "
     "processes are no samples. What perf says lies beside the log, in a folder of its name with .perf at its end; git keeps the "
@@ -115,7 +117,7 @@ static const char documentation[] =
     "  locus run 0002             a trial, in full length\n"
     "  locus run 0002 --official  for the record\n"
     "  locus run 0002 --perf-record='-F 10000 -g' --profile-arm A\n\n"
-    "Exit status: 0 the run was sealed, whatever it says; 1 it could not be; 2 bad input.";
+    "Exit status: 0 the run was sealed, whatever it says of the predictions; 1 it is INVALID, or could not be sealed; 2 bad input.";
 
 // Nobody should learn afterwards that what he ran was no first run. The log's header says it again (tb_run).
 static int replication_tell(const struct tb_ledger *ledger, const char *id, struct tb_words *replicated)
@@ -234,7 +236,7 @@ static int profile(const struct arguments *arguments, const struct tb_plan *plan
 
 static int execute(const struct arguments *arguments, struct tb_plan *plan, const char *host, const char *replicated)
 {
-    char commit[48], why[400];
+    char commit[48], why[400], time[64];
     bool committed = tb_git_committed(plan->postulate->path) && tb_git_commit_of(plan->postulate->path, commit, sizeof commit) == 0;
     struct tb_run_result result;
     const struct tb_run_config config = {
@@ -247,6 +249,8 @@ static int execute(const struct arguments *arguments, struct tb_plan *plan, cons
         .commit = committed ? commit : NULL,
         .quiet = arguments->quiet,
     };
+    if (!arguments->quiet && isatty(STDERR_FILENO) && *tb_room_time(tb_room_seconds(&plan->rounds), time, sizeof time))
+        fprintf(stderr, "%s\n", time);
     int error = tb_run(&config, &result, why, sizeof why);
     if (error) {
         tb_error("the run was not sealed: %s", why);
@@ -255,7 +259,7 @@ static int execute(const struct arguments *arguments, struct tb_plan *plan, cons
     error = profiles(arguments) ? profile(arguments, plan, &result) : 0;
     print_result(plan, &result, config.commit, config.kind, replicated);
     json_decref(result.summary);
-    return tb_cli_flush() || error ? TB_EXIT_FAILED : TB_EXIT_OK;
+    return tb_cli_flush() || error || result.verdict == TB_VERDICT_INVALID ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
 static int run(struct arguments *arguments)

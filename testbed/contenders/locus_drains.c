@@ -79,6 +79,7 @@ TB_CONTENDER(budget);
     }                                                                                                                              \
     TB_LIBRARY_OPS(cap_##percent##_ops, cap_##percent##_open, tb_library_take, NULL);                                              \
     static const struct tb_contender cap_##percent = {                                                                             \
+        .on_demand = true,                                                                                                         \
         .name = "locus-cap-" #percent,                                                                                             \
         .summary = "locus with a pool of " times " times the theoretical peak; waits if that is not enough",                       \
         .driver = &cap_##percent##_ops_driver,                                                                                     \

@@ -247,6 +247,7 @@ static const struct tb_contender ascending_contender = {
     .name = "locus-ascending",
     .summary = "an area of memory for each table, no allocator: the best order, a reference",
     .floor = true,
+    .on_demand = true,
     .driver = &ascending_ops_driver,
 };
 TB_CONTENDER(ascending_contender);

@@ -124,6 +124,7 @@ TB_CONTENDER(fifo);
 static const struct tb_contender heap = {
     .name = "locus-heap",
     .summary = "locus on one malloc'd block each instead of one mapped region",
+    .on_demand = true,
     .driver = &heap_ops_driver,
 };
 TB_CONTENDER(heap);
@@ -145,6 +146,7 @@ TB_CONTENDER(huge);
 static const struct tb_contender unpopulated = {
     .name = "locus-unpopulated",
     .summary = "locus with pages faulted in by the first touch; the warm-up laps pay for most of it",
+    .on_demand = true,
     .driver = &unpopulated_ops_driver,
 };
 TB_CONTENDER(unpopulated);

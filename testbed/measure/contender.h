@@ -71,6 +71,7 @@ struct tb_contender {
     bool floor;                 // no allocator, as it knows all blocks in advance: a reference, not a rival
     bool frees_on_worker;       // finish() itself frees: no push, and drain does nothing
     bool is_malloc;             // it is the process's malloc: a candidate for "best malloc"
+    bool on_demand;             // nothing fills its pool beforehand: memory has what is in use at the peak, as with a malloc
     bool alone;                 // it has state that a process has only once, and shares no process with another arm
     uint32_t batch_blocks_max;  // most blocks that finish() can take without a drain; 0: no limit
     const char *const *libraries;   // file names to look for, best first, NULL-terminated; preloaded into the measured process

@@ -29,6 +29,7 @@
 #include "testbed/engine/arm.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/engines/plan.h"
+#include "testbed/measure/killed.h"
 #include "testbed/measure/pairing/process.h"
 #include "testbed/measure/pins/way.h"
 #include "testbed/measure/sample.h"
@@ -51,6 +52,7 @@ struct runner {
     size_t jobs_bytes;
     char lap[PATH_MAX]; // the process's program, if no tool starts it
     const char *const *words; // command line of a tool that starts the process, or NULL
+    uint64_t kills_before;      // for want of memory, before this process (killed.h)
 };
 
 static int write_all(int fd, const void *data, size_t bytes)
@@ -269,14 +271,16 @@ static void last_words(const struct runner *runner, char *out, size_t bytes)
 
 static void sample_judge(const struct runner *runner, struct tb_sample *sample, int status, bool hung, uint64_t patience_ms)
 {
-    char words[128];
+    char words[128], why[128];
     last_words(runner, words, sizeof words);
+    if (WIFSIGNALED(status))
+        tb_killed_why(WTERMSIG(status), runner->kills_before, why, sizeof why);
     sample->ran = false;
     sample->valid = false;
     if (hung)
         snprintf(sample->invalid, sizeof sample->invalid, "hung: killed after %llu s", (unsigned long long)patience_ms / 1000);
     else if (WIFSIGNALED(status))
-        snprintf(sample->invalid, sizeof sample->invalid, "crashed: %s%s", strsignal(WTERMSIG(status)), words);
+        snprintf(sample->invalid, sizeof sample->invalid, "%.110s%.80s", why, words);
     else
         snprintf(sample->invalid, sizeof sample->invalid, "did not finish, exit status %d%s", WEXITSTATUS(status), words);
 }
@@ -342,6 +346,7 @@ static int process_run(struct runner *runner, const struct place *at, const stru
     }
     runner->jobs[0].arms = process->count;
     runner->jobs[0].seed = seed_of(rounds, at, number);
+    runner->kills_before = tb_killed_before();
     int error = process_start(runner, &rounds->arms[process->arms[0]], &pid);
     if (!error)
         error = process_wait(pid, patience_ms, &status, &hung);
@@ -418,6 +423,8 @@ int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, cons
     int error = runner_open(&runner, rounds);
     if (!error)
         error = tb_share_lap(runner.lap, why, sizeof why);
+    if (!error && hooks->progress) // the first process may take minutes
+        hooks->progress(hooks->progress_context, rounds, 0, done, (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count);
     for (uint32_t round = first; round < first + count && !error; round++) {
         for (uint32_t cell = 0; cell < rounds->cells_count && !error; cell++) {
             if (rounds->cells_count > 1 || round == first)

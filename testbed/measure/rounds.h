@@ -123,10 +123,10 @@ uint64_t tb_rounds_window(const struct tb_rounds *rounds, uint32_t cell, uint32_
 // Did the host take more than repeat_lost of the CPU from any arm of this cell in this round?
 bool tb_rounds_disturbed(const struct tb_rounds *rounds, uint32_t cell, uint32_t round);
 
-// Called after each process; `done` of `total` samples. One that is repeated is counted once.
+// Called before the first process and after each; `done` of `total` samples. One that is repeated is counted once.
 typedef void tb_progress_fn(void *context, const struct tb_rounds *rounds, uint32_t cell, uint64_t done, uint64_t total);
 
-// Hooks: each may be NULL, and is called between two processes, never while one runs. Any result but 0 ends the measurement with
+// Hooks: each may be NULL, and none is called while a process runs. Any result but 0 ends the measurement with
 // that result. `position`: the arm's place in the order of its round and cell; arms of one process follow each other.
 struct tb_rounds_hooks {
     tb_progress_fn *progress;

@@ -9,30 +9,47 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/json.h"
 #include "testbed/host/environment.h"
 #include "testbed/judge/figure.h"
 #include "testbed/record/git.h"
 
-// The commit that this program was built from; false when it had changes besides.
-static bool build_commit(char *out, size_t bytes)
+// Without what is no part of the program: results.
+#define CODE ".", ":!logs", ":!experiments/*.md"
+
+// The program's commit, and what HEAD is. Both are shortened in the message as git does.
+static void built_say(const char *commit, bool dirty, const char *head)
 {
-    json_t *environment = tb_environment("");
-    const json_t *build = json_object_get(environment, "build");
-    const char *commit = json_string_value(json_object_get(build, "commit"));
-    const char *dirty = json_string_value(json_object_get(build, "dirty"));
-    bool clean = commit && dirty && strcmp(dirty, "no") == 0;
-    snprintf(out, bytes, "%s", commit ? commit : "");
-    json_decref(environment);
-    return clean;
+    if (strcmp(commit, "unknown") == 0)
+        tb_error("--official: this program does not know from which commit it was built: run make in a clone of the repository");
+    else if (dirty)
+        tb_error("--official: this program was built from commit %.12s with changes that are in no commit. The tree is clean now: "
+                 "run make, then try again",
+                 commit);
+    else
+        tb_error("--official: this program was built from commit %.12s, and not from what is committed: HEAD is %.12s. Run make, "
+                 "then try again",
+                 commit, head);
 }
 
-static bool built_from_head(void)
+// 0, or -EPERM after a report that names the commits.
+static int built_refuse(void)
 {
-    char commit[64], *nothing = NULL;
-    const char *const same[] = {"diff", "--quiet", commit, "HEAD", "--", ".", ":!logs", ":!experiments/*.md", NULL};
-    bool clean = build_commit(commit, sizeof commit) && tb_git(NULL, same, &nothing) == 0;
+    json_t *environment = tb_environment("");
+    const json_t *build = tb_member(environment, "build");
+    char commit[64], head[64] = "not there", *nothing = NULL;
+    const char *const same[] = {"diff", "--quiet", commit, "HEAD", "--", CODE, NULL};
+    const char *const at[] = {"rev-parse", "--verify", "HEAD", NULL};
+    snprintf(commit, sizeof commit, "%s", tb_member_text(build, "commit"));
+    bool clean = strcmp(tb_member_text(build, "dirty"), "no") == 0;
+    bool built = clean && tb_git(NULL, same, &nothing) == 0;
+    if (!built) {
+        tb_git_line(NULL, at, head, sizeof head);
+        built_say(commit, !clean, head);
+    }
     free(nothing);
-    return clean;
+    json_decref(environment);
+    return built ? 0 : -EPERM;
 }
 
 static bool all_exact(const struct tb_postulate *postulate)
@@ -59,7 +76,7 @@ int tb_official_refuse_short(const struct tb_postulate *postulate)
 
 int tb_official_refuse(const struct tb_postulate *postulate)
 {
-    const char *const status[] = {"status", "--porcelain", "--", ".", ":!logs", NULL};
+    const char *const status[] = {"status", "--porcelain", "--", CODE, NULL};
     char *changes = NULL;
     int error = tb_git(NULL, status, &changes);
     if (error) {
@@ -76,9 +93,8 @@ int tb_official_refuse(const struct tb_postulate *postulate)
         tb_error("--official: the tree is not clean (%.*s). Commit or stash it: a log names the commit that it measured",
                  (int)strcspn(changes, "\n"), changes);
         error = -EPERM;
-    } else if (!built_from_head()) {
-        tb_error("--official: this program was not built from what is committed. Run make, then try again");
-        error = -EPERM;
+    } else {
+        error = built_refuse();
     }
     free(changes);
     return error;

@@ -136,14 +136,7 @@ static int pins_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_by
     return error;
 }
 
-// How many pools a process may have at once.
-static uint32_t pools_of(const struct tb_plan *plan)
-{
-    uint32_t arms = plan->rounds.arms_count;
-    return !plan->rounds.pair_laps ? 1 : arms < TB_PROCESS_ARMS ? arms : TB_PROCESS_ARMS;
-}
-
-// Of a cell with tokens: the workload in the blocks of its layout, if memory has room for them.
+// Of a cell with tokens: the workload in the blocks of its layout.
 static int decoding_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
     const char *name = plan->workloads[at];
@@ -152,8 +145,6 @@ static int decoding_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
     int error = tb_decoding_open(&plan->cells[at], &(struct tb_decoding_source){.workload = name}, &plan->schedules[at], &reason);
     if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
         return 0;
-    if (!error)
-        error = tb_decoding_fits(&plan->cells[at], pools_of(plan), tb_decoding_available(), &reason);
     if (!error && tb_known_trace(name) && tb_known_trace_path(name, path, sizeof path) == 0)
         error = tb_hash_file(path, plan->trace_sha256[at]);
     if (error)

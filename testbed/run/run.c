@@ -20,6 +20,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/run/emulate.h"
 #include "testbed/run/needs.h"
+#include "testbed/run/room.h"
 #include "testbed/run/run_lines.h"
 
 struct running {
@@ -216,7 +217,7 @@ static int needs_check(struct running *running)
         .cells = plan->postulate->cells,
         .cells_count = plan->postulate->cells_count,
     };
-    char found[TB_FOUND_BYTES];
+    char found[TB_FOUND_BYTES], why[TB_FOUND_BYTES];
     for (uint32_t i = 0; i < plan->postulate->needs_count; i++) {
         const char *need = plan->postulate->needs[i];
         int met = tb_need_met(need, &run, found, sizeof found);
@@ -227,6 +228,8 @@ static int needs_check(struct running *running)
     }
     if (!running->unmet[0])
         tb_plan_missing(plan, running->unmet, sizeof running->unmet);
+    if (!running->unmet[0] && tb_room(&plan->rounds, why, sizeof why))
+        snprintf(running->unmet, sizeof running->unmet, "%s", why);
     return 0;
 }
 

@@ -157,3 +157,25 @@ Test(cgroup, survives_lines_that_make_no_sense)
     tree_file("/proc/self/mountinfo", "\n - \n - cgroup2\n - cgroup2 a b\n1 2 3 - cgroup2 a b\n1 2 3 4 - cgroup2 a b\n");
     cr_assert_eq(ask().limit_bytes, UINT64_MAX);
 }
+
+static uint64_t kills(void)
+{
+    uint64_t count = 0;
+    cr_assert_eq(topo_cgroup_oom_kills(tree_root, &count), 0);
+    return count;
+}
+
+Test(cgroup, counts_its_own_oom_kills_and_else_the_hosts)
+{
+    uint64_t count;
+    cr_assert_eq(topo_cgroup_oom_kills(tree_root, &count), -ENOENT);
+    tree_file("/proc/vmstat", "pgfault 12\noom_kill 7\n");
+    cr_expect_eq(kills(), 7, "no group: the host's");
+    tree_file("/proc/self/cgroup", "5:memory:/a\n0::/a\n");
+    tree_file("/proc/self/mountinfo", V1_MOUNT V2_MOUNT);
+    cr_expect_eq(kills(), 7, "a group that does not count");
+    tree_file("/sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    cr_expect_eq(kills(), 3);
+    tree_file("/sys/fs/cgroup/a/memory.events", "low 0\noom 9\noom_kill 2\noom_group_kill 0\n");
+    cr_expect_eq(kills(), 2, "version 2, where the controller is there");
+}

@@ -22,6 +22,7 @@
 #include "testbed/run/official.h"
 #include "testbed/run/plan.h"
 #include "testbed/run/power.h"
+#include "testbed/run/room.h"
 
 #define LOGS "logs"
 
@@ -109,18 +110,42 @@ static int check_one(const struct tb_postulate *postulate, const struct tb_store
     return TB_EXIT_OK;
 }
 
-// What the design can tell on this host, and how long it takes, as far as runs of this host show.
-static int say_power(const struct tb_postulate *postulate)
+// Could this host run it? A postulate may well be for a larger one. What decides in virtual time takes no memory worth a question,
+// and of an engine the model would have to be made first.
+static double say_host(const struct tb_postulate *postulate)
+{
+    const struct tb_plan_options options = {.rounds = 0};
+    struct tb_plan *plan = NULL;
+    char why[1024] = "";
+    double seconds = 0;
+    if (tb_touch_has_own_arms(tb_plan_touch(postulate)))
+        return 0;
+    if (tb_plan_open(&plan, postulate, &options, why, sizeof why)) {
+        printf("  on this host: no run: %s\n", why[0] ? why : "out of memory");
+        return 0;
+    }
+    int error = tb_room(&plan->rounds, why, sizeof why);
+    if (why[0])
+        printf("  on this host: %s%s\n", why, error ? ": a run would be unmeasurable-on-host" : "");
+    seconds = tb_room_seconds(&plan->rounds);
+    tb_plan_close(plan);
+    return seconds;
+}
+
+// What the design can tell on this host, and how long it takes, as far as runs of this host show; else by the bytes alone.
+static int say_power(const struct tb_postulate *postulate, double least_s)
 {
     struct tb_store store = {0};
     struct tb_power power;
-    char host[64];
+    char host[64], time[64];
     int rc = tb_host_name(host, sizeof host);
     if (rc || tb_store_add(&store, LOGS) || tb_store_add(&store, "build/logs")) {
         tb_store_close(&store);
         return rc ? TB_EXIT_OK : TB_EXIT_FAILED; // a host without a name has no runs
     }
     tb_power(postulate, &store, host, &power);
+    if (!(power.process_s > 0) && *tb_room_time(least_s, time, sizeof time))
+        printf("  a run takes %s\n", time);
     if (!power.from)
         printf("  no run of %s has two equal arms, so nothing is known of its noise: a trial would show it\n", host);
     else
@@ -172,7 +197,7 @@ static int check(const char *const numbers[], int count)
         if (!one)
             one = check_one(postulate, &filed);
         if (!one)
-            one = say_power(postulate);
+            one = say_power(postulate, say_host(postulate));
         status = one ? one : status;
         tb_postulate_close(postulate);
     }
@@ -411,7 +436,7 @@ static const struct argp_option options[] = {
 static const char documentation[] =
     "Predictions in postulates/NNNN-slug.md, filed before the run that tests them.\v"
     "  new SLUG          writes the next number's file, with every key explained\n"
-    "  check [NNNN...]   reads all or these, and says what is wrong\n"
+    "  check [NNNN...]   reads all or these, and says what is wrong; of these also what memory and time they take here\n"
     "  file NNNN         enters one into this host's ledger, logs/HOST/ledger.jsonl\n\n"
     "A postulate is the whole experiment: `locus run NNNN` runs its design. `locus postulate list` shows them all.\n\n"
     "A prediction counts only if it came before its run, so what is filed has to be committed, and is never edited "

@@ -102,9 +102,10 @@ static int measure(struct tb_options *options, const struct tb_cell *cell, const
             tb_error("--here: %s", why);
             return TB_EXIT_FAILED;
         }
-    if (tb_options_measure(options, cell, 1, "eval", NULL, &view))
-        return TB_EXIT_FAILED;
-    int error = tb_loaded(&view, &loaded, why, sizeof why), status = TB_EXIT_FAILED;
+    int error = tb_options_measure(options, cell, 1, "eval", NULL, &view), status = TB_EXIT_FAILED;
+    if (error)
+        return error == -E2BIG ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    error = tb_loaded(&view, &loaded, why, sizeof why);
     if (error) {
         tb_error("--here: %s", error == -ENOMEM ? strerror(ENOMEM) : why);
     } else {

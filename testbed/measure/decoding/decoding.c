@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // decoding: see decoding.h.
-//
-// What is too large is refused before anything runs, and not by a contender: a pool that the kernel grants and cannot hold ends in
-// a killed process, or in swapping that looks like a slow allocator.
 
 #include "testbed/measure/decoding/decoding.h"
 
@@ -77,18 +74,4 @@ int tb_decoding_open(struct tb_cell *cell, const struct tb_decoding_source *sour
         cell->schedule = *out = NULL;
     }
     return error;
-}
-
-int tb_decoding_fits(const struct tb_cell *cell, uint32_t pools, uint64_t available_bytes, struct tb_why *why)
-{
-    uint64_t bytes = (uint64_t)pools * cell->schedule->pool_blocks * cell->block_bytes;
-    if (available_bytes == 0 || bytes <= available_bytes)
-        return 0;
-    tb_why_set(
-        why, cell->schedule->name, 0,
-        "%u pool%s of %s would have %llu MiB, and this machine has %llu available: name fewer sequences, a shorter context or "
-        "a smaller shape",
-        pools, pools > 1 ? "s (one for each arm of a process)" : "", cell->decode.shape, (unsigned long long)(bytes >> 20),
-        (unsigned long long)(available_bytes >> 20));
-    return -ENOSPC;
 }

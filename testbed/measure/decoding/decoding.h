@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decoding: from a cell of touch `decode` to its schedule: the layout's blocks, the workload in these, and whether memory has room.
+// decoding: from a cell of touch `decode` to its schedule: the layout's blocks, the workload in these.
 #ifndef TB_DECODING_H
 #define TB_DECODING_H
 
@@ -17,9 +17,6 @@ struct tb_decoding_source {
 // pre: touch is TB_TOUCH_DECODE and the settings are filled, as by tb_cell_parse(). Sets the cell's schedule (*out; malloc'd, the
 // caller frees it) and block_bytes. 0, -ENOMEM, or -errno with the reason in why; -ENOENT as tb_decode_schedule().
 int tb_decoding_open(struct tb_cell *cell, const struct tb_decoding_source *source, struct tb_schedule **out, struct tb_why *why);
-
-// Has `available_bytes` room for so many pools of this cell? 0, or -ENOSPC with what helps in why.
-int tb_decoding_fits(const struct tb_cell *cell, uint32_t pools, uint64_t available_bytes, struct tb_why *why);
 
 // Bytes that can be had without swapping: the kernel's MemAvailable, and not more than the control group has left. 0: unknown.
 uint64_t tb_decoding_available(void);

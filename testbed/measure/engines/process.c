@@ -22,6 +22,7 @@
 #include "testbed/engine/result.h"
 #include "testbed/measure/engines/machine.h"
 #include "testbed/measure/engines/plan.h"
+#include "testbed/measure/killed.h"
 #include "testbed/measure/watch.h"
 
 enum { RESULT_FD = 5, WORDS_MAX = 48 };
@@ -302,10 +303,10 @@ static bool ended_well(struct child *child, const struct tb_job *job)
     return read && WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0 && result->steps == job->laps;
 }
 
-static void judge(struct tb_job *job, struct child *children, unsigned count, int first_bad)
+static void judge(struct tb_job *job, struct child *children, unsigned count, int first_bad, uint64_t kills_before)
 {
     static struct tb_engine_result result;
-    char words[128];
+    char words[128], why[128];
     struct tb_sample *sample = &job->sample;
     const struct child *bad = first_bad >= 0 ? &children[first_bad] : NULL;
     for (unsigned i = 0; i < count && !bad; i++)
@@ -315,10 +316,12 @@ static void judge(struct tb_job *job, struct child *children, unsigned count, in
     if (!bad) {
         merge(children, count, &result);
         fill(job, &result);
-    } else if (WIFSIGNALED(bad->status))
-        snprintf(sample->invalid, sizeof sample->invalid, "the engine was ended by signal %d%s", WTERMSIG(bad->status), words);
-    else
+    } else if (WIFSIGNALED(bad->status)) {
+        tb_killed_why(WTERMSIG(bad->status), kills_before, why, sizeof why);
+        snprintf(sample->invalid, sizeof sample->invalid, "the engine: %.90s%.80s", why, words);
+    } else {
         snprintf(sample->invalid, sizeof sample->invalid, "the engine ended with status %d%s", WEXITSTATUS(bad->status), words);
+    }
     sample->ran = true;
 }
 
@@ -357,11 +360,12 @@ int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const st
         children[i].fd = -1;
         build(&children[i].command, job, arm, tb_engines_plan(schedule), &machine, i, folder);
     }
+    uint64_t kills_before = tb_killed_before();
     error = set_environment(job, arm, &machine, folder);
     if (!error)
         error = run_all(children, count, &first_bad);
     if (!error)
-        judge(job, children, count, first_bad);
+        judge(job, children, count, first_bad, kills_before);
     for (unsigned i = 0; i < count; i++)
         if (children[i].fd >= 0)
             close(children[i].fd);

@@ -103,7 +103,7 @@ campaign() { # job
     export LOCUS_HOST="$host"
     for number in $numbers; do
         "$locus" postulate file "$number" || cannot "$number was not filed"
-        "$locus" run "$number" --official --quiet || cannot "the run of $number was not sealed"
+        "$locus" run "$number" --official --quiet || cannot "the run of $number was not sealed, or is INVALID"
     done
     "$locus" verify --host "$host" || cannot 'locus verify found something wrong'
 }
