@@ -163,6 +163,7 @@ const char *tb_output_why(int error)
     switch (-error) {
     case ENOTDIR: return "there is no such folder. Create it, or name another";
     case EFBIG: return "File too large: the limit on file sizes is too low (ulimit -f)";
+    case EUCLEAN: return "a line could not be written whole, nor taken back: see what `locus verify` says";
     default: return strerror(-error);
     }
 }

@@ -520,3 +520,18 @@ bool tb_arm_on_one_node(const struct tb_arm *arm)
 {
     return arm->contender->driver && arm->cross_percent == 0 && arm->fault != TB_FAULT_MISPLACE;
 }
+
+const char *tb_blocks_why(int error)
+{
+    switch (error) {
+    case -ETIMEDOUT: return "blocks on their way home did not arrive in time";
+    case -ENOMEM: return "the pool has no free block, and none is on its way home";
+    case -ENOSPC: return "the request's table is full";
+    case -EINVAL: return "the request's table is not in use, or was pushed twice";
+    case -EXDEV: return "a block is of another home";
+    case -ESTALE: return "a block is not live: it was freed, or never handed out";
+    case -ERANGE: return "a block is none of this pool";
+    case -EPERM: return "somebody else holds the block";
+    default: return strerror(-error);
+    }
+}

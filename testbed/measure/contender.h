@@ -132,6 +132,9 @@ int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, 
 // Whichever of these, or contender, a cell of that touch has as its arms.
 int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 
+// What an error of take, retire or drain means: these are errors of blocks, and strerror's words for them are about others.
+const char *tb_blocks_why(int error);
+
 // Can a contender be measured in this act? If not, why says so in words.
 bool tb_act_possible(const struct tb_contender *contender, const struct tb_act *act, char *why, size_t why_bytes);
 

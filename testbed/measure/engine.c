@@ -446,7 +446,7 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
     s->touched_bytes_expected = engine->job->bench ? 0 : engine->taken * touch_bytes(engine->job);
     memcpy(s->version, audit->version, sizeof s->version);
     if (engine->error)
-        snprintf(why, n, "a block could not be taken or retired: %s", strerror(-engine->error));
+        snprintf(why, n, "a block could not be taken or retired: %s", tb_blocks_why(engine->error));
     else if (audit->refused)
         snprintf(why, n, "%llu frees were refused", (unsigned long long)audit->refused);
     else if (s->pushed != s->drained)

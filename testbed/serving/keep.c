@@ -13,17 +13,12 @@
 
 // --- settings ------------------------------------------------------------------------------------------------------------------
 
-#define GBS_LEAST 0.001
-#define GBS_MOST 1e5
-#define US_LEAST 0.001
-#define US_MOST 1e9 // a quarter of an hour
-
 // "far7000b", "far30gbs", "far1us".
 static bool tier_read(struct tb_tier_settings *tier, const char *word, const char *name)
 {
     return tb_word_whole(word, name, "b", TB_KEPT_BLOCKS_MAX, &tier->blocks) ||
-           (tier->gbs == 0 && tb_setting_number(word, name, "gbs", GBS_LEAST, GBS_MOST, &tier->gbs)) ||
-           (tier->us == 0 && tb_setting_number(word, name, "us", US_LEAST, US_MOST, &tier->us));
+           (tier->gbs == 0 && tb_setting_number(word, name, "gbs", TB_TIER_GBS_LEAST, TB_TIER_GBS_MOST, &tier->gbs)) ||
+           (tier->us == 0 && tb_setting_number(word, name, "us", TB_TIER_US_LEAST, TB_TIER_US_MOST, &tier->us));
 }
 
 bool tb_keep_setting(struct tb_serving_settings *settings, const char *word)
@@ -37,7 +32,7 @@ bool tb_keep_setting(struct tb_serving_settings *settings, const char *word)
     return tb_word_whole(word, "", "b", TB_KEPT_BLOCKS_MAX, &settings->kept_blocks) ||
            tb_word_whole(word, "first", "", UINT32_MAX, &settings->requests) || tier_read(&settings->far, word, "far") ||
            tier_read(&settings->file, word, "file") ||
-           (settings->token_us == 0 && tb_setting_number(word, "token", "us", US_LEAST, US_MOST, &settings->token_us));
+           (settings->token_us == 0 && tb_setting_number(word, "token", "us", TB_TIER_US_LEAST, TB_TIER_US_MOST, &settings->token_us));
 }
 
 // Appends "/NAME7000b", or nothing to say.

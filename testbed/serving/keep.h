@@ -29,6 +29,10 @@
 #include "testbed/workload/cache/id_cache.h"
 
 #define TB_KEPT_BLOCKS_MAX (UINT32_C(1) << 26)
+#define TB_TIER_GBS_LEAST 0.001
+#define TB_TIER_GBS_MOST 1e5
+#define TB_TIER_US_LEAST 0.001
+#define TB_TIER_US_MOST 1e9 // a quarter of an hour
 
 const struct locus_evict_ops *tb_policy_at(uint32_t i); // clairvoyant is the last one; NULL after it
 const struct locus_evict_ops *tb_policy_find(const char *name);

@@ -19,9 +19,6 @@
 const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};
 
 #define FS_PER_PS 1000
-#define READ_PS_LEAST 0.001 // a femtosecond
-#define READ_PS_MOST 1e6 // 1 MB/s
-#define STEP_US_MOST 1e9 // a quarter of an hour
 #define CLOCK_NS_MOST 0x1p63
 
 struct flat {
@@ -82,11 +79,11 @@ static bool clock_read(struct tb_serving_settings *settings, const char *word)
     double number;
     if (settings->random) // has no clock
         return false;
-    if (settings->read_fs == 0 && tb_setting_number(word, "read", "ps", READ_PS_LEAST, READ_PS_MOST, &number)) {
+    if (settings->read_fs == 0 && tb_setting_number(word, "read", "ps", TB_READ_PS_LEAST, TB_READ_PS_MOST, &number)) {
         settings->read_fs = (uint64_t)llround(number * FS_PER_PS);
         return true;
     }
-    if (settings->step_us || !tb_setting_number(word, "step", "us", 1, STEP_US_MOST, &number) || number != floor(number))
+    if (settings->step_us || !tb_setting_number(word, "step", "us", 1, TB_STEP_US_MOST, &number) || number != floor(number))
         return false;
     settings->step_us = (uint64_t)number;
     return true;

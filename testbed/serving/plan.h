@@ -31,6 +31,10 @@ struct tb_tier_settings {
     double gbs, us;             // GB/s, and microseconds before the first byte
 };
 
+#define TB_READ_PS_LEAST 0.001 // a femtosecond
+#define TB_READ_PS_MOST 1e6 // 1 MB/s
+#define TB_STEP_US_MOST 1e9 // a quarter of an hour
+
 struct tb_serving_settings {
     uint32_t block_tokens;      // 0: 16
     uint64_t pool_tokens;       // 0: 131,072

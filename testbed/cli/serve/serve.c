@@ -15,6 +15,7 @@
 #include "testbed/cli/options.h"
 #include "testbed/cli/serve/serve_adapters.h"
 #include "testbed/cli/serve/serve_here.h"
+#include "testbed/cli/serve/serve_settings.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
 #include "testbed/serving/keep.h"
@@ -62,6 +63,7 @@ static const uint32_t kept_blocks[] = {1000, 3000, 10000, 30000, 50000, 100000};
 struct arguments {
     struct tb_options options;
     struct tb_cell cell;        // of the argument, if that is one
+    struct tb_serve_said said;  // of its settings, by options
     char name[256];             // of the scenario, or a path
     const char *pool;           // tokens, or bytes of the shape
     uint64_t id_tokens;         // that an id of the trace stands for; 0: as the trace has it
@@ -124,29 +126,16 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
-// One word as a cell would have it, by `read`.
-static error_t word_read(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
-                         const char *argument, const char *unit, bool (*read)(struct tb_serving_settings *, const char *))
-{
-    char whole[64];
-    if (snprintf(whole, sizeof whole, "%s%s%s", word, argument, unit) < (int)sizeof whole && read(&arguments->cell.serving, whole))
-        return 0;
-    if (!*argument)
-        return tb_cli_bad(state, "--%s was given before, or does not go with an option before it", option);
-    return tb_cli_bad(state, "--%s: '%s' is none of its values, was given before, or does not go with an option before it", option,
-                      argument);
-}
-
 static error_t setting_of_unit(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
                                const char *argument, const char *unit)
 {
-    return word_read(state, arguments, option, word, argument, unit, tb_serving_setting);
+    return tb_serve_setting(state, &arguments->said, &arguments->cell.serving, option, word, argument, unit, tb_serving_setting);
 }
 
 static error_t kept(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
                     const char *argument, const char *unit)
 {
-    return word_read(state, arguments, option, word, argument, unit, tb_keep_setting);
+    return tb_serve_setting(state, &arguments->said, &arguments->cell.serving, option, word, argument, unit, tb_keep_setting);
 }
 
 static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,

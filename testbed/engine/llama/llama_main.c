@@ -269,7 +269,8 @@ static int decode(struct tb_llama *llama, struct run *run)
 {
     int error = run->together ? tb_llama_together(run->together) : 0;
     if (error) {
-        fprintf(stderr, "locus-llama: the other processes did not begin their steps: %s\n", strerror(-error));
+        fprintf(stderr, "locus-llama: the other processes did not begin their steps: %s\n",
+                error == -ETIMEDOUT ? "one did not come within two minutes" : strerror(-error));
         return -1;
     }
     if (run->watch)

@@ -174,7 +174,8 @@ static bool home_whole(const struct tb_station *station, const struct tb_audit *
 {
     int node = station->node;
     if (station->error)
-        snprintf(why, why_bytes, "node %d: the scheduler could not %s: %s", node, station->failed_to, strerror(-station->error));
+        snprintf(why, why_bytes, "node %d: the scheduler could not %s: %s", node, station->failed_to,
+                 tb_blocks_why(station->error));
     else if (workers_error(station))
         snprintf(why, why_bytes, "node %d: a worker could not be pinned: %s", node, strerror(-workers_error(station)));
     else if (audit->refused)

@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/judge/decoded.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/recommend.h"
 
 struct page {
     struct tb_doc *doc;
@@ -93,10 +95,10 @@ static void say_use(const struct page *page, const struct tb_advise_plan *plan, 
     if (!plan)
         tb_say(words, "There is nothing valid to choose from, and so no advice.");
     else if (placements(page, TB_ADVISE_UNBOUNDED) > 0)
-        tb_say(words, "Too few rounds to tell times apart, 6 are the least (--rounds). By the counts alone, use %s: %s.", plan->arm,
+        tb_say(words, "Too few rounds to tell times apart, 6 are the least (--rounds). By the counts alone it is %s: %s.", plan->arm,
                plan->words);
     else if (placements(page, TB_ADVISE_SLOWER) > 0 || same + untold == 0)
-        tb_say(words, "Use %s: %s.", plan->arm, plan->words);
+        tb_say_recommend(words, &(struct tb_recommend){.names = {plan->arm}, .count = 1, .because = plan->words});
     else if (untold > 0)
         tb_say(words, "This run cannot tell whether placement matters (more --rounds, a quieter machine). If in doubt, %s.",
                plan->words);
@@ -375,7 +377,7 @@ static void put_arms(const struct page *page)
         {"remote_read_ratio", NULL, 0, 0},
         {"remote_write_ratio", NULL, 0, 0},
         {"tokens_per_s", "\ntokens/s", 0, 0},
-        {NULL, "time against\nthe one to use", TB_AS_RATIO, true},
+        {NULL, "time against\nthe choice", TB_AS_RATIO, true},
         {NULL, "\nit is", 0, 0},
         {"cost.verdict", NULL, 0, 0},
         {"cost.estimate", NULL, 0, 0},

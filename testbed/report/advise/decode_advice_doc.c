@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/judge/decoded.h"
 #include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/recommend.h"
 
 static const struct {
     const char *key, *title, *about;
@@ -72,11 +74,11 @@ static void say_use(const struct tb_decode_advice *advice, struct tb_words *word
                             : "There is nothing valid to choose from, and so no advice.");
     if (!advice->alike || !advice->any)
         return;
-    tb_say(words, advice->few ? "Too few rounds to tell, 6 are the least (--rounds). By the medians alone: " : "Use ");
-    say_choice(advice, words);
-    tb_say(words, ": ");
-    say_speed(advice, words);
-    tb_say(words, ".");
+    struct tb_words choice = {0}, speed = {0};
+    struct tb_recommend recommend = {.names = {choice.text}, .count = 1, .few = advice->few, .because = speed.text};
+    say_choice(advice, &choice);
+    say_speed(advice, &speed);
+    tb_say_recommend(words, &recommend);
 }
 
 static uint32_t with(const struct tb_decode_choices *all, enum tb_advise_cost cost)
@@ -149,7 +151,7 @@ static struct tb_value verdict(const struct tb_decode_choice *choice, bool progr
         const char *word, *title;
         enum tb_tone tone;
     } costs[] = {
-        [TB_ADVISE_USED] = {"used", "use", TB_TONE_OURS},
+        [TB_ADVISE_USED] = {"used", "the choice", TB_TONE_OURS},
         [TB_ADVISE_SLOWER] = {"slower", "slower", TB_TONE_BAD},
         [TB_ADVISE_FASTER] = {"faster", "faster", TB_TONE_GOOD},
         [TB_ADVISE_SAME] = {"no-difference", "no difference", TB_TONE_PLAIN},
@@ -183,7 +185,7 @@ static json_t *interval_json(const struct tb_ratio *ratio)
 
 static const struct tb_column columns_after_name[] = {
     {NULL, "\ntokens/s", TB_AS_IS, false},
-    {NULL, "of the one\nto use", TB_AS_RATIO, true},
+    {NULL, "of the\nchoice", TB_AS_RATIO, true},
     {NULL, "\nit is", TB_AS_IS, false},
     {"cell", NULL, TB_AS_IS, false},
     {"name", NULL, TB_AS_IS, false},

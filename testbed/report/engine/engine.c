@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/engine/arm.h"
 #include "testbed/engine/model.h"
 #include "testbed/judge/board.h"
+#include "testbed/report/recommend.h"
 
 struct row {
     uint32_t arm;
@@ -244,6 +246,20 @@ static const struct row *comparable(const struct cell *cell, uint32_t at)
     return NULL;
 }
 
+// base: whose time its own is held against, or NULL: it is the base itself.
+static void answer_use(struct tb_doc *doc, const char *name, const struct row *best, const char *base)
+{
+    struct tb_words words = {0}, because = {0};
+    struct tb_recommend recommend = {.names = {name}, .count = 1, .because = because.text};
+    tb_say(&because, "%.3g tokens a second, ", best->tokens_per_s);
+    if (base)
+        tb_say(&because, "%.2f [%.2f, %.2f] times the time of %s", best->over.estimate, best->over.low, best->over.high, base);
+    else
+        tb_say(&because, "and nothing here is faster");
+    tb_say_recommend(&words, &recommend);
+    tb_doc_answer(doc, "answer", "%s", words.text);
+}
+
 // Rows are ordered by their medians; whether these differ only an interval says.
 static void answer_times(struct tb_doc *doc, const struct tb_rounds *rounds, const struct cell *cell)
 {
@@ -262,11 +278,8 @@ static void answer_times(struct tb_doc *doc, const struct tb_rounds *rounds, con
         tb_doc_answer(doc, "answer", "%s has the best median, %.3g tokens a second, but its difference from %s cannot be told: %s.",
                       name, best->tokens_per_s, base ? rounds->arms[next->arm].label : rounds->arms[cell->base].label,
                       untold(&told->over));
-    else if (base)
-        tb_doc_answer(doc, "answer", "Use %s: %.3g tokens a second, and nothing here is faster.", name, best->tokens_per_s);
     else
-        tb_doc_answer(doc, "answer", "Use %s: %.3g tokens a second, %.2f [%.2f, %.2f] times the time of %s.", name,
-                      best->tokens_per_s, best->over.estimate, best->over.low, best->over.high, rounds->arms[cell->base].label);
+        answer_use(doc, name, best, base ? NULL : rounds->arms[cell->base].label);
 }
 
 struct tb_doc *tb_engine_doc(json_t *head, const struct tb_log_view *view, const struct tb_rounds *rounds)

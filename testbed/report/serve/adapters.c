@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
+#include "testbed/report/recommend.h"
 #include "testbed/report/serve/serve_internal.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
@@ -302,22 +304,43 @@ static void put_curves(struct tb_doc *doc, const struct board *board)
     }
 }
 
+// Those whose figures of the ranking are the best one's.
+static void level_add(const struct board *board, struct tb_recommend *recommend)
+{
+    for (uint32_t r = 0; r < board->ranked; r++)
+        if (board->row[r].first == board->row[0].first && board->row[r].second == board->row[0].second)
+            tb_recommend_add(recommend, board->row[r].name);
+}
+
+static void recommend_put(struct tb_doc *doc, const struct tb_recommend *recommend, const char *behind)
+{
+    struct tb_words words = {0};
+    tb_say_recommend(&words, recommend);
+    tb_doc_answer(doc, "answer", "%s%s", words.text, behind);
+}
+
+// Where nobody starves, who waits less is no reason to prefer anybody.
 static void batchers_answer(struct tb_doc *doc, const struct board *board)
 {
     const struct row *best = &board->row[0], *worst = &board->row[board->ranked - 1];
-    if (worst->first == 0)
-        tb_doc_answer(doc, "answer",
-                      "Use any of them: nobody starves. Under %s an adapter beyond the first 100 waits least, at most "
-                      "%.0f batches.",
-                      best->name, best->second);
-    else if (best->first == 0)
-        tb_doc_answer(doc, "answer",
-                      "Use %s: nobody starves, and an adapter beyond the first 100 waits for at most %.0f batches. "
-                      "Under %s %.0f requests starve.",
-                      best->name, best->second, worst->name, worst->first);
-    else
-        tb_doc_answer(doc, "answer", "Use %s: %.0f requests starve, under %s %.0f.", best->name, best->first, worst->name,
-                      worst->first);
+    struct tb_words because = {0};
+    struct tb_recommend recommend = {.because = because.text, .why = "as many requests starve under each",
+                                     .separates = "More load (--load)"};
+    if (worst->first == 0) {
+        recommend.why = "nobody starves";
+        for (uint32_t r = 0; r < board->ranked; r++)
+            tb_recommend_add(&recommend, board->row[r].name);
+        tb_say(&because, "Under %s an adapter beyond the first 100 waits least, at most %.0f batches", best->name, best->second);
+    } else {
+        level_add(board, &recommend);
+        if (recommend.count == 1 && best->first == 0)
+            tb_say(&because,
+                   "nobody starves, and an adapter beyond the first 100 waits for at most %.0f batches. Under %s %.0f requests starve",
+                   best->second, worst->name, worst->first);
+        else if (recommend.count == 1)
+            tb_say(&because, "%.0f requests starve, under %s %.0f", best->first, worst->name, worst->first);
+    }
+    recommend_put(doc, &recommend, "");
 }
 
 // What `fixed` finds, nobody can have who does not know how popular each adapter is and will be.
@@ -327,6 +350,10 @@ static void residents_answer(struct tb_doc *doc, const struct board *board)
     bool known = strcmp(best->name, locus_residency_fixed.name) == 0;
     double ahead = -INFINITY;
     uint32_t at = 0, worst = 0;
+    struct tb_words because = {0};
+    struct tb_recommend recommend = {.because = because.text, .why = "they find the same hot at every rate",
+                                     .separates = "Fewer places in memory"};
+    level_add(board, &recommend);
     for (uint32_t cell = 0; cell < board->cells_count; cell++) {
         double lead = figure(best, cell, "hot_ratio") - most(board, cell, "hot_ratio", best);
         at = lead > ahead ? cell : at;
@@ -334,20 +361,21 @@ static void residents_answer(struct tb_doc *doc, const struct board *board)
         worst = -lead > best->first - LEVEL ? cell : worst;
     }
     double hot = 100 * figure(best, at, "hot_ratio");
-    if (known)
+    if (recommend.count == 1 && known) {
         tb_doc_answer(
             doc, "answer",
             "Use fixed if you know how popular each adapter is: at %.3g uses a second it finds %.1f %% hot. Otherwise %s: "
             "nowhere is it more than %.2f points behind the best.",
             axis(board, at), hot, next->name, 100 * next->first);
-    else if (best->first < LEVEL)
-        tb_doc_answer(doc, "answer",
-                      "Use %s: nobody finds more hot, and at %.3g uses a second it finds %.1f %%, %.2f points more than any other.",
-                      best->name, axis(board, at), hot, 100 * fmax(ahead, 0));
-    else
-        tb_doc_answer(doc, "answer",
-                      "Use %s: at %.3g uses a second it finds %.1f %% hot, and nowhere is it more than %.2f points behind (%.3g).",
-                      best->name, axis(board, at), hot, 100 * best->first, axis(board, worst));
+        return;
+    }
+    if (recommend.count == 1 && best->first < LEVEL)
+        tb_say(&because, "nobody finds more hot, and at %.3g uses a second it finds %.1f %%, %.2f points more than any other",
+               axis(board, at), hot, 100 * fmax(ahead, 0));
+    else if (recommend.count == 1)
+        tb_say(&because, "at %.3g uses a second it finds %.1f %% hot, and nowhere is it more than %.2f points behind (%.3g)",
+               axis(board, at), hot, 100 * best->first, axis(board, worst));
+    recommend_put(doc, &recommend, "");
 }
 
 // Where the best finds most, and how full the pages are where eviction begins as the seed has it, at 90 %.
@@ -356,6 +384,9 @@ static void scores_answer(struct tb_doc *doc, const struct board *board)
     const struct row *best = &board->row[0];
     uint32_t at = 0;
     char behind[96] = "and nobody finds more anywhere", full[128] = "";
+    struct tb_words because = {0};
+    struct tb_recommend recommend = {.because = because.text, .why = "they find the same again from every watermark on",
+                                     .separates = "Fewer pages (--pool)"};
     for (uint32_t cell = 0; cell < board->cells_count; cell++) {
         at = figure(best, cell, board->kind->won) > figure(best, at, board->kind->won) ? cell : at;
         double mean = figure(best, cell, "used_full_mean");
@@ -365,11 +396,15 @@ static void scores_answer(struct tb_doc *doc, const struct board *board)
     }
     if (best->first >= LEVEL)
         snprintf(behind, sizeof behind, "and nowhere is it more than %.2f points behind", 100 * best->first);
-    if (isnan(figure(best, at, board->kind->won)))
+    if (isnan(figure(best, at, board->kind->won))) {
         tb_doc_answer(doc, "answer", "Nothing is asked for again, so scores have nothing to differ in.");
-    else
-        tb_doc_answer(doc, "answer", "Use %s: with eviction from %.3g %% on it finds %.1f %% of the bytes again, %s.%s", best->name,
-                      axis(board, at), 100 * figure(best, at, board->kind->won), behind, full);
+        return;
+    }
+    level_add(board, &recommend);
+    if (recommend.count == 1)
+        tb_say(&because, "with eviction from %.3g %% on it finds %.1f %% of the bytes again, %s", axis(board, at),
+               100 * figure(best, at, board->kind->won), behind);
+    recommend_put(doc, &recommend, full);
 }
 
 struct tb_doc *tb_adapters_doc(json_t *head, const struct tb_log_view *view)

@@ -15,6 +15,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
+#include "testbed/report/recommend.h"
 #include "testbed/report/serve/serve_internal.h"
 
 struct rate {
@@ -183,44 +184,50 @@ static void say_rate(struct tb_words *words, const struct rate *rate)
            tb_text_number(number[2], rate->high));
 }
 
-// Those behind the best one that serve as many, and whose intervals overlap its: they need not stand side by side.
-static uint32_t say_level(struct tb_words *words, const struct here *here, uint32_t *next)
+// Those behind the best one that serve as many, and whose intervals overlap its: they need not stand side by side. Returns the first
+// that is worse.
+static uint32_t level_add(const struct here *here, struct tb_recommend *recommend)
 {
     const struct rate *best = &here->rate[0];
-    uint32_t level = 0;
-    *next = here->known;
-    for (uint32_t i = 1; i < here->known; i++) {
+    uint32_t next = here->known;
+    for (uint32_t i = 0; i < here->known; i++) {
         const struct rate *rate = &here->rate[i];
         if (rate->refused == best->refused && rate->high >= best->low)
-            tb_say(words, "%s%s", level++ ? ", " : "", rate->name);
-        else if (*next == here->known)
-            *next = i;
+            tb_recommend_add(recommend, rate->name);
+        else if (next == here->known)
+            next = i;
     }
-    return level;
+    return next;
 }
 
 static void put_answer(struct tb_doc *doc, const struct here *here)
 {
     const struct rate *best = &here->rate[0];
-    struct tb_words words = {0}, level = {0};
-    uint32_t next, count = say_level(&level, here, &next);
+    struct tb_words words = {0}, because = {0};
+    struct tb_recommend recommend = {.because = because.text,
+                                     .noisy = *tb_member_text(here->clock, "noisy") != '\0',
+                                     .why = "their intervals overlap",
+                                     .separates = "A smaller pool (--pool), or a quieter machine,"};
     if (here->known == 0) {
         tb_doc_answer(doc, "answer", "No strategy served these requests.");
         return;
     }
-    tb_say(&words, here->known == 1 ? "%s has nobody to be compared with: it decodes " : "Use %s: ", best->name);
-    say_rate(&words, best);
-    if (count)
-        tb_say(&words, "; no difference from %s, whose intervals overlap with that", level.text);
+    uint32_t next = level_add(here, &recommend);
+    if (here->known == 1)
+        tb_say(&words, "%s has nobody to be compared with: it decodes ", best->name);
+    else if (recommend.count > 1)
+        tb_say(&because, "%s decodes ", best->name);
+    say_rate(here->known == 1 ? &words : &because, best);
     if (next < here->known && here->rate[next].refused > best->refused) {
-        tb_say(&words, "; %s others refuse requests", count ? "the" : "all");
+        tb_say(&because, "; %s others refuse requests", recommend.count > 1 ? "the" : "all");
     } else if (next < here->known) {
-        tb_say(&words, "; %s, the next, ", here->rate[next].name);
-        say_rate(&words, &here->rate[next]);
+        tb_say(&because, "; %s, the next, ", here->rate[next].name);
+        say_rate(&because, &here->rate[next]);
     }
-    tb_say(&words, ".");
-    if (*tb_member_text(here->clock, "noisy"))
-        tb_say(&words, " The clock is noisy: end what else runs, and measure again.");
+    if (here->known == 1)
+        tb_say(&words, ".%s", recommend.noisy ? " The clock is noisy: end what else runs, and measure again." : "");
+    else
+        tb_say_recommend(&words, &recommend);
     tb_doc_answer(doc, "answer", "%s", words.text);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/report/recommend.h"
 #include "testbed/report/serve/serve_internal.h"
 #include "testbed/report/serve/tiers.h"
 
@@ -125,6 +126,45 @@ static void put_table(struct tb_doc *doc, const struct board *board)
             tb_table_note(table, "%s is INVALID: %s.", board->row[r].name, board->row[r].invalid);
 }
 
+// Is another one level with the best in every size?
+static bool level(const struct board *board, const struct row *row)
+{
+    for (uint32_t i = 0; i < board->cells_count; i++)
+        if (!(fabs(row->hits[i] - board->row[0].hits[i]) < LEVEL))
+            return false;
+    return true;
+}
+
+// `ahead`: of all others, in the size `at`; in the size `worst` it is most behind.
+static void recommend_say(struct tb_doc *doc, const struct board *board, double ahead, uint32_t at, uint32_t worst)
+{
+    const struct row *best = &board->row[0];
+    struct tb_words words = {0}, because = {0};
+    struct tb_recommend recommend = {.because = because.text, .why = "they find the same blocks in every size"};
+    double found = 0;
+    for (uint32_t i = 0; i < board->cells_count; i++)
+        found = fmax(found, best->hits[i]);
+    for (uint32_t r = 0; r < board->ranked; r++)
+        if (level(board, &board->row[r]))
+            tb_recommend_add(&recommend, board->row[r].name);
+    if (found <= 0)
+        recommend.why = "no block of a prompt is found again", recommend.separates = "A trace whose prompts share blocks";
+    else
+        recommend.separates = "A smaller cache (--pool)";
+    if (recommend.count > 1)
+        ;
+    else if (best->behind < LEVEL && ahead >= LEVEL)
+        tb_say(&because, "nobody finds more, and with %.0f blocks it is %.2f points ahead of all others", board->blocks[at],
+               100 * ahead);
+    else if (best->behind < LEVEL)
+        tb_say(&because, "nobody finds more in any size");
+    else
+        tb_say(&because, "%.2f points ahead of all others with %.0f blocks, and at most %.2f behind (%.0f)", 100 * ahead,
+               board->blocks[at], 100 * best->behind, board->blocks[worst]);
+    tb_say_recommend(&words, &recommend);
+    tb_doc_answer(doc, "answer", "%s", words.text);
+}
+
 static void put_answer(struct tb_doc *doc, const struct board *board)
 {
     const struct row *best = &board->row[0];
@@ -140,14 +180,7 @@ static void put_answer(struct tb_doc *doc, const struct board *board)
         ahead = fmax(ahead, lead);
         worst = -lead > best->behind - LEVEL ? i : worst;
     }
-    if (ahead < LEVEL && best->behind < LEVEL)
-        tb_doc_answer(doc, "answer", "Use any of them: none finds more than %s.", best->name);
-    else if (best->behind < LEVEL)
-        tb_doc_answer(doc, "answer", "Use %s: nobody finds more, and with %.0f blocks it is %.2f points ahead of all others.",
-                      best->name, board->blocks[at], 100 * ahead);
-    else
-        tb_doc_answer(doc, "answer", "Use %s: %.2f points ahead of all others with %.0f blocks, and at most %.2f behind (%.0f).",
-                      best->name, 100 * ahead, board->blocks[at], 100 * best->behind, board->blocks[worst]);
+    recommend_say(doc, board, ahead, at, worst);
 }
 
 struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view)

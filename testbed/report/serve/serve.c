@@ -20,9 +20,11 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
+#include "testbed/report/recommend.h"
 #include "testbed/stats/stats.h"
 
 #define LEVEL 1.01 // closer than this, two strategies are called level
+#define HARDLY_USED 0.5 // of a pool, in the mean
 
 static const char *rank_metric(const struct served_cell *cell)
 {
@@ -272,11 +274,45 @@ static void say_tokens(const struct served_cell *cell, uint32_t next, char *out,
     snprintf(out, bytes, " %.64s decodes %s tokens a second%s.", cell->row[0].name, tb_text_number(number, best), others);
 }
 
+// Why those at the top are level. A pool of which little is used has room for whatever a strategy wastes.
+static void tie_explain(const struct served_cell *cell, struct tb_recommend *tie, char *why, size_t why_bytes)
+{
+    double used = INFINITY;
+    char number[16];
+    for (uint32_t i = 0; i < tie->count; i++)
+        used = fmin(used, served_figure(&cell->row[i], "live_use"));
+    tie->why = why;
+    tie->separates = cell->loaded ? "A smaller pool (--pool), or more requests at once (--load)," : "A smaller pool (--pool)";
+    if (used < HARDLY_USED)
+        snprintf(why, why_bytes, "none is more than 1 %% ahead, as the pool has room for all: %s %% of it is in use in the mean",
+                 tb_text_number(number, 100 * used));
+    else
+        snprintf(why, why_bytes, "none is more than 1 %% ahead");
+}
+
+// How far behind the next one is.
+static void next_say(const struct served_cell *cell, uint32_t next, char *out, size_t bytes)
+{
+    const char *name = next < cell->ranked ? cell->row[next].name : "";
+    out[0] = '\0';
+    if (next == cell->ranked)
+        return;
+    if (served_figure(&cell->row[next], "refused") > served_figure(&cell->row[0], "refused"))
+        snprintf(out, bytes, "%s others refuse requests", next > 1 ? "The" : "all");
+    else if (cell->random)
+        snprintf(out, bytes, "%.0f requests found no room. With %s, the next, %.0f did",
+                 served_figure(&cell->row[0], "refusals"), name, served_figure(&cell->row[next], "refusals"));
+    else
+        snprintf(out, bytes, "%s, the next, takes %.2f times %s", name, times_worse(cell, next),
+                 cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps");
+}
+
 static void put_answer(struct tb_doc *doc, const struct served_cell *cell)
 {
-    const char *what = cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps";
     uint32_t next = runner_up(cell);
-    char level[512] = "", tokens[256];
+    char tokens[256], why[128], because[256];
+    struct tb_recommend recommend = {.because = because};
+    struct tb_words words = {0};
     if (cell->ranked == 0) {
         tb_doc_answer(doc, "answer", "No strategy served these requests.");
         return;
@@ -286,22 +322,12 @@ static void put_answer(struct tb_doc *doc, const struct served_cell *cell)
         tb_doc_answer(doc, "answer", "%s has nobody to be compared with.%s", cell->row[0].name, tokens);
         return;
     }
-    for (uint32_t i = 1; i < next; i++)
-        snprintf(level + strlen(level), sizeof level - strlen(level), "%s%s", i > 1 ? ", " : "", cell->row[i].name);
-    if (next == cell->ranked)
-        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.%s", cell->row[0].name, *level ? ", " : "",
-                      level, tokens);
-    else if (served_figure(&cell->row[next], "refused") > served_figure(&cell->row[0], "refused"))
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.%s", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "", tokens);
-    else if (cell->random)
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %.0f requests found no room. With %s, the next, %.0f did.", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "", served_figure(&cell->row[0], "refusals"),
-                      cell->row[next].name, served_figure(&cell->row[next], "refusals"));
-    else
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.%s", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "", cell->row[next].name, times_worse(cell, next),
-                      what, tokens);
+    for (uint32_t i = 0; i < next; i++)
+        tb_recommend_add(&recommend, cell->row[i].name);
+    tie_explain(cell, &recommend, why, sizeof why);
+    next_say(cell, next, because, sizeof because);
+    tb_say_recommend(&words, &recommend);
+    tb_doc_answer(doc, "answer", "%s%s", words.text, cell->random ? "" : tokens);
 }
 
 // --- for programs --------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
+#include "testbed/report/recommend.h"
 
 #define ROWS_MAX 64u
 
@@ -213,19 +215,26 @@ static void put_answer(struct tb_doc *doc, const struct tiers *tiers)
     const struct row *best = &tiers->row[0], *next = &tiers->row[1];
     double more = tiers->count > 1 && next->ranked ? figure(best, "", "hits") - figure(next, "", "hits") : NAN;
     double blocks = tb_member_number(tiers->cell, "serving.ids");
-    if (!isfinite(more))
+    struct tb_words words = {0}, because = {0};
+    struct tb_recommend recommend = {.names = {best->name},
+                                     .count = 1,
+                                     .because = because.text,
+                                     .why = "they find the same in all tiers together, and their moves take as long",
+                                     .separates = "Smaller tiers (--pool, --far, --file)"};
+    if (!isfinite(more)) {
         tb_doc_answer(doc, "answer", "%s has nobody to be compared with.", best->name);
-    else if (more > 0)
-        tb_doc_answer(doc, "answer", "Use %s: with its tiers it finds %.2f points more than %s.", best->name, 100 * more / blocks,
-                      next->name);
-    else if (best->moves_ns == next->moves_ns)
-        tb_doc_answer(doc, "answer",
-                      "Use any of them: none finds more than %s in all tiers together, and its moves take as long as %s's.",
-                      best->name, next->name);
-    else
-        tb_doc_answer(doc, "answer",
-                      "Use %s: nobody finds more in all tiers together, and its moves take %.3g times as long as %s's.", best->name,
-                      best->moves_ns / next->moves_ns, next->name);
+        return;
+    }
+    if (more > 0)
+        tb_say(&because, "with its tiers it finds %.2f points more than %s", 100 * more / blocks, next->name);
+    else if (best->moves_ns != next->moves_ns)
+        tb_say(&because, "nobody finds more in all tiers together, and its moves take %.3g times as long as %s's",
+               best->moves_ns / next->moves_ns, next->name);
+    for (uint32_t i = 1; !because.used && i < tiers->count && tiers->row[i].ranked; i++)
+        if (figure(&tiers->row[i], "", "hits") == figure(best, "", "hits") && tiers->row[i].moves_ns == best->moves_ns)
+            tb_recommend_add(&recommend, tiers->row[i].name);
+    tb_say_recommend(&words, &recommend);
+    tb_doc_answer(doc, "answer", "%s", words.text);
 }
 
 void tb_tiers_put(struct tb_doc *doc, const struct tb_log_view *view)

@@ -193,7 +193,7 @@ Test(decode_advice, few_rounds_have_medians_and_no_verdict)
     struct tb_rounds *rounds = decoded(5);
     cell_slow(rounds, RUNS_16, 1.2);
     cell_slow(rounds, RUNS_32, 1.1);
-    answer_begins(rounds, "Too few rounds to tell, 6 are the least (--rounds). By the medians alone: blocks of 64 tokens");
+    answer_begins(rounds, "Too few rounds to tell, 6 are the least (--rounds). By the medians alone, blocks of 64 tokens");
     cr_assert_eq(cost(TB_DECODE_BLOCK, RUNS_16, LOCUS), TB_ADVISE_UNBOUNDED);
     cr_assert_not(advice.use.tokens_per_s.bounded);
 }

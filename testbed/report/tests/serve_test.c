@@ -91,7 +91,28 @@ Test(serve, level_strategies_are_named_and_the_figure_is_that_of_the_first)
     cell_begin(LINE);
     arm_add("paged", "{\"steps\": 1000, \"refused\": 0, \"tokens_per_s\": 2345.6}");
     arm_add("slab", "{\"steps\": 1001, \"refused\": 0, \"tokens_per_s\": 2344}");
-    says("Use any of paged, slab: none is more than 1 % ahead. paged decodes 2346 tokens a second.", true);
+    says("No difference between paged and slab: none is more than 1 % ahead. A smaller pool (--pool) would tell them apart. paged "
+         "decodes 2346 tokens a second.",
+         true);
+    says("Use ", false);
+    arm_add("static", "{\"steps\": 1500, \"refused\": 0, \"tokens_per_s\": 1711}");
+    says("would tell them apart. static, the next, takes 1.50 times as many steps.", true);
+}
+
+Test(serve, a_tie_in_a_pool_that_is_hardly_used_says_so)
+{
+    cell_begin(LINE);
+    arm_add("paged", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
+    arm_add("slab", "{\"steps\": 1001, \"refused\": 0, \"live_use\": 0.59}");
+    arm_add("a", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
+    arm_add("b", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
+    arm_add("c", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
+    says("No difference between a, b, c, paged and slab: none is more than 1 % ahead, as the pool has room for all: 3.78 % of it is "
+         "in use in the mean. A smaller pool (--pool) would tell them apart.",
+         true);
+    arm_add("d", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
+    says("No difference between a, b, c, d and 2 more: ", true);
+    says("Use ", false);
 }
 
 Test(serve, json_has_the_figure_as_the_log_has_it)
