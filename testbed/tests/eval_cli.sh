@@ -47,7 +47,10 @@ refuses no-drain-of-a-malloc 2 "'glibc@no-drain': glibc frees where a request en
 refuses first-touch-of-a-malloc 2 "'glibc@first-touch': only a pool" eval batch-2x64/decode -c glibc@first-touch
 refuses no-drain-of-a-short-way 2 'is full after 64 blocks' eval batch-2x64/decode -c locus-chunk-pool@no-drain
 refuses bill-of-nobody 2 "'nosuch'" eval batch-2x64/decode -c bill:nosuch
-refuses pool-that-memory-does-not-have 2 'batch-64x131072: .*MiB.*available' eval batch-64x131072/decode/80x64x8x128
+refuses pool-that-memory-does-not-have 2 'needs [0-9.]* TiB (batch-64x131072/decode/80x64x8x128, arm .*GiB: name smaller blocks' \
+    eval batch-64x131072/decode/80x64x8x128
+refuses blocks-that-memory-does-not-have 2 'needs 16 TiB (churn-touch.*, arm locus), .*GiB: name smaller blocks' \
+    eval -W churn-touch -c glibc,locus --block-bytes 1GiB
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
 refuses replay-of-nothing 2 'FILE' replay
 refuses replay-of-a-missing-file 2 'nosuch.csv' replay "$scratch/nosuch.csv"

@@ -100,7 +100,8 @@ Test(nodes_judge, every_home_must_be_whole)
     stations[1].error = -EIO;
     stations[1].failed_to = "take blocks";
     expect_bad("node 2: the scheduler could not take blocks: Input/output error");
-    run.stations[1].error = -ETIMEDOUT;
+    stations[1].error = -ETIMEDOUT;
+    stations[1].failed_to = "take blocks";
     expect_bad("node 2: the scheduler could not take blocks: blocks on their way home did not arrive in time");
     workers[1].error = -EPERM;
     expect_bad("node 2: a worker could not be pinned: Operation not permitted");
