@@ -203,8 +203,8 @@ static bool take_key(const char *line, const char *key, uint64_t *out)
     size_t length = key ? strlen(key) : 0;
     if (!key || strncmp(line, key, length) != 0 || line[length] != ' ')
         return false;
-    *out = strtoull(line + length, NULL, 10);
-    return true;
+    const char *at = line + length + 1;
+    return topo_number_take(&at, out) == 0 && *at == '\0';
 }
 
 // Adds up the file pages in memory.stat, and takes the tightest limit of all levels, if it says one. A file without the keys

@@ -10,6 +10,7 @@
 // and the size of a file, are bounded before hwloc sees them.
 #include "topo/describe.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "topo/idset.h"
+#include "topo/sysfs.h"
 #include "topo/trial.h"
 
 // The XML of the largest machines (thousands of CPUs, all caches and devices) is a few MiB.
@@ -201,10 +203,30 @@ static unsigned long synthetic_cpus(const char *source)
     return product;
 }
 
+// Does each size ("memory=64GB") stay below 2^63 bytes? hwloc would let it wrap. A unit of a thousand counts as one of 1024.
+static bool synthetic_sizes_fit(const char *source)
+{
+    static const char units[] = "KMGTPE";
+    for (const char *equals = strchr(source, '='); equals; equals = strchr(equals + 1, '=')) {
+        const char *at = equals + 1;
+        uint64_t value = 0;
+        if (*at < '0' || *at > '9')
+            continue;
+        if (topo_number_take(&at, &value))
+            return false;
+        const char *unit = *at ? strchr(units, toupper((unsigned char)*at)) : NULL;
+        if (unit && value > (uint64_t)INT64_MAX >> 10 * (unit - units + 1))
+            return false;
+    }
+    return true;
+}
+
 static int load_synthetic(hwloc_topology_t topology, const char *source, const struct topo_why *why)
 {
     if (synthetic_cpus(source) > TOPO_ID_MAX)
         return topo_why(why, -ERANGE, "describes more than %u CPUs", TOPO_ID_MAX);
+    if (!synthetic_sizes_fit(source))
+        return topo_why(why, -ERANGE, "describes a size of 2^63 bytes or more");
     if (hwloc_topology_set_synthetic(topology, source) || hwloc_topology_load(topology))
         return topo_why(why, -EINVAL, "neither a file nor a description such as \"pack:2 [numa(memory=64GB)] core:4 pu:2\"");
     return 0;

@@ -291,12 +291,13 @@ static int compare_pages(const void *left, const void *right)
 // "hugepages-2048kB": the name has the size, the files below it have the pool.
 static bool read_pool(const char *root, const char *name, struct locus_page_size *out)
 {
-    unsigned long kib = 0;
-    int end = 0;
-    if (sscanf(name, "hugepages-%lukB%n", &kib, &end) != 1 || end == 0 || name[end] != '\0')
+    static const char before[] = "hugepages-";
+    const char *at = name + strlen(before);
+    uint64_t kib = 0;
+    if (strncmp(name, before, strlen(before)) || topo_number_take(&at, &kib) || strcmp(at, "kB") || kib > INT64_MAX / 1024u)
         return false;
     char path[512];
-    out->bytes = (uint64_t)kib * 1024u;
+    out->bytes = kib * 1024u;
     snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/nr_hugepages", name);
     if (topo_sysfs_u64(root, path, &out->reserved_pages))
         return false;

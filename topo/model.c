@@ -178,7 +178,8 @@ static int described_node(struct locus_topo_node *node, hwloc_obj_t object, bool
     node->os_index = (int)object->os_index;
     node->tier = described_tier(object);
     node->memory.total_bytes = object->attr->numanode.local_memory;
-    return 0;
+    return node->memory.total_bytes > INT64_MAX ? topo_why(why, -ERANGE, "node %d has 2^63 bytes of memory or more", node->os_index)
+                                                : 0;
 }
 
 int topo_model_described_nodes(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why)
@@ -229,7 +230,7 @@ static enum locus_node_kind kind_of(const struct locus_topo *topo, const struct 
     return gpu ? LOCUS_NODE_GPU_MEMORY : LOCUS_NODE_MEMORY_ONLY;
 }
 
-void topo_model_finish(struct locus_topo *topo)
+int topo_model_finish(struct locus_topo *topo, const struct topo_why *why)
 {
     const unsigned *next = topo->node_cpus;
     for (unsigned n = 0; n < topo->info.nodes_count; n++) {
@@ -238,5 +239,8 @@ void topo_model_finish(struct locus_topo *topo)
         next += node->cpus_count;
         node->kind = kind_of(topo, node);
         topo->info.memory_total_bytes += node->memory.total_bytes;
+        if (topo->info.memory_total_bytes > INT64_MAX)
+            return topo_why(why, -ERANGE, "all nodes together have 2^63 bytes of memory or more");
     }
+    return 0;
 }

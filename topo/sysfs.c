@@ -94,15 +94,15 @@ int topo_sysfs_list_or_map(const char *root, const char *list, const char *map, 
     return error == -ENOENT ? read_set(root, map, topo_cpumap_parse, out) : error;
 }
 
-// Reads a number in plain digits at *at and moves *at past it. strtoull alone would take signs and leading blanks.
-static int take_u64(const char **at, uint64_t *out)
+// strtoull alone would take signs and leading blanks.
+int topo_number_take(const char **at, uint64_t *out)
 {
     if (**at < '0' || **at > '9')
         return -EINVAL;
     char *end = NULL;
     errno = 0;
     unsigned long long value = strtoull(*at, &end, 10);
-    if (errno)
+    if (errno || value > INT64_MAX)
         return -EINVAL;
     *at = end;
     *out = value;
@@ -120,7 +120,7 @@ int topo_sysfs_u64(const char *root, const char *path, uint64_t *out)
         return 0;
     }
     const char *at = text;
-    error = take_u64(&at, out);
+    error = topo_number_take(&at, out);
     if (error)
         return error;
     return strcmp(at, "\n") == 0 || *at == '\0' ? 0 : -EINVAL;
@@ -258,7 +258,7 @@ static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
         at += key_length + 1;
         at += strspn(at, " \t");
         uint64_t kib = 0;
-        if (take_u64(&at, &kib) || strncmp(at, " kB", 3) != 0 || kib > UINT64_MAX / 1024u)
+        if (topo_number_take(&at, &kib) || strncmp(at, " kB", 3) != 0 || kib > INT64_MAX / 1024u)
             return -EINVAL;
         *out = kib * 1024u;
         return 0;
@@ -343,7 +343,7 @@ int topo_sysfs_distances(const char *root, unsigned node, unsigned *distances, u
     for (unsigned i = 0; i < count; i++) {
         uint64_t value = 0;
         at += strspn(at, " ");
-        if (take_u64(&at, &value) || value > 255u)      // the ACPI SLIT has one byte per entry, 255 means unreachable
+        if (topo_number_take(&at, &value) || value > 255u)      // the ACPI SLIT has one byte per entry, 255 means unreachable
             return -EINVAL;
         distances[i] = (unsigned)value;
     }

@@ -18,6 +18,10 @@
 // -ENOENT ..., -EFBIG: it does not fit into bytes - 1.
 int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes, size_t *length);
 
+// Reads a number in plain digits at *at and moves *at past it. -EINVAL: there is none, or it is 2^63 or more: no figure of a
+// machine is, and sums and products of larger ones would wrap.
+int topo_number_take(const char **at, uint64_t *out);
+
 // Reads a file with one cpulist; or, where there is none, the mask in another file.
 int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out);
 int topo_sysfs_list_or_map(const char *root, const char *list, const char *map, struct topo_idset *out);

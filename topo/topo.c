@@ -64,9 +64,7 @@ static int build(struct locus_topo *topo, const char *source, const struct topo_
     topo->info.hwloc_version = topo->hwloc_version;
     bool root = topo->info.source == LOCUS_TOPO_ROOT;
     int error = root ? build_root(topo, source, why) : source ? build_described(topo, source, why) : build_live(topo, why);
-    if (!error)
-        topo_model_finish(topo);
-    return error;
+    return error ? error : topo_model_finish(topo, why);
 }
 
 int locus_topo_open(struct locus_topo **out, const char *source, char *why, size_t why_bytes)

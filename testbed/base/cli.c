@@ -15,6 +15,7 @@
 #include "placement/base/version.h"
 #include "testbed/base/file.h"
 #include "testbed/base/nearest.h"
+#include "testbed/base/number.h"
 #include "testbed/base/words.h"
 
 enum { OPTIONS_MAX = 128, KEY_VERSION = 0x10000 };
@@ -236,29 +237,21 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
 
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-' || value < min || value > max)
-        return false;
-    *out = value;
-    return true;
+    return tb_number_word(text, "", "", min, max, out);
 }
 
 bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
     static const char units[] = "KMGT";
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno || end == text || text[0] == '-')
+    uint64_t value;
+    if (!tb_number_take(&text, INT64_MAX, &value))
         return false;
-    const char *unit = *end ? strchr(units, *end) : NULL;
+    const char *unit = *text ? strchr(units, *text) : NULL;
     unsigned shift = unit ? (unsigned)(unit - units + 1) * 10 : 0;
-    end += unit != NULL;
-    if (*end && strcmp(end, "B") && (!unit || strcmp(end, "iB")))
+    text += unit != NULL;
+    if (*text && strcmp(text, "B") && (!unit || strcmp(text, "iB")))
         return false;
-    if (value > UINT64_MAX >> shift || value << shift < min || value << shift > max)
+    if (value > (uint64_t)INT64_MAX >> shift || value << shift < min || value << shift > max)
         return false;
     *out = value << shift;
     return true;

@@ -43,7 +43,7 @@ int tb_cli_output_failed(int error);
 // Can all these files be written? Called before a measurement; NULL is no file. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
 int tb_cli_outputs_check(const char *const paths[], size_t count);
 
-// Whole numbers and sizes ("64", "4KiB", "2M"). false: not a number, or outside [min, max].
+// Whole numbers and sizes ("64", "4KiB", "2M"), read as number.h says. false: not a number, 2^63 or more, or outside [min, max].
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 

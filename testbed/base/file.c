@@ -150,7 +150,8 @@ int tb_output_write(const char *path, tb_write_fn *write, const void *what)
     if (!stream)
         return -errno;
     int rc = write(stream, what);
-    if (fclose(stream) && !rc)
+    bool composed = !ferror(stream); // fclose() does not tell of an earlier failure
+    if ((fclose(stream) || !composed) && !rc)
         rc = -ENOMEM;
     if (!rc)
         rc = tb_output_replace(path, bytes, count);

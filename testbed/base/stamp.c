@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 static char *format(const char *how, time_t time, char out[TB_STAMP_BYTES])
@@ -23,6 +24,16 @@ char *tb_time_text(time_t time, char out[TB_STAMP_BYTES])
 char *tb_time_stamp(time_t time, char out[TB_STAMP_BYTES])
 {
     return format("%Y%m%dT%H%M%SZ", time, out);
+}
+
+bool tb_time_read(const char *text, time_t *out)
+{
+    struct tm parts = {0};
+    char again[TB_STAMP_BYTES];
+    if (!strptime(text, TB_TIME_FORMAT, &parts))
+        return false;
+    *out = timegm(&parts);
+    return strcmp(tb_time_text(*out, again), text) == 0;
 }
 
 int tb_random_digits(char *out, size_t digits)

@@ -134,8 +134,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         arguments->config.rounds = (unsigned)number;
         return 0;
     case KEY_SEED:
-        if (!tb_cli_u64(argument, 0, UINT64_MAX, &arguments->config.seed))
-            return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 18446744073709551615", argument);
+        if (!tb_cli_u64(argument, 0, INT64_MAX, &arguments->config.seed))
+            return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 9223372036854775807", argument);
         return 0;
     case KEY_PLAN: arguments->plan = true; return 0;
     case KEY_CPUS: arguments->cpus = argument; return 0;

@@ -174,7 +174,7 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
     case TB_KEY_DISPATCH: return parse_dispatch(state, options, argument);
     case TB_KEY_WORKERS: return parse_u64(state, "--workers", argument, 1, TB_WORKERS_MAX, &options->workers);
     case TB_KEY_ROUNDS: return parse_u64(state, "--rounds", argument, 1, 10000, &options->rounds);
-    case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
+    case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, INT64_MAX, &options->seed);
     case TB_KEY_TAILS: options->tails = true; return 0;
     case TB_KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
     case TB_KEY_BLOCK_BYTES:

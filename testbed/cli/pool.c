@@ -154,7 +154,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         error = number(state, "--threads", argument, 1, TB_STORM_THREADS_MAX, &count);
         arguments->storm.threads = (uint32_t)count;
         return error;
-    case KEY_SEED: return number(state, "--seed", argument, 0, UINT64_MAX, &arguments->storm.seed);
+    case KEY_SEED: return number(state, "--seed", argument, 0, INT64_MAX, &arguments->storm.seed);
     case KEY_METRICS: arguments->metrics_path = argument; return 0;
     case KEY_LISTEN: arguments->listen = argument; return 0;
     case KEY_STAY: arguments->stay = true; return 0;

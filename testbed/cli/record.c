@@ -193,8 +193,12 @@ static int draft(const struct arguments *arguments, const struct tb_log_view *vi
     }
     default_output(view, path, sizeof path);
     const char *output = arguments->output ? arguments->output : path;
-    char *text = tb_record_draft(view);
-    int rc = text ? tb_file_create(output, text) : -ENOMEM;
+    char *text;
+    if (tb_record_draft(view, &text, why, sizeof why)) {
+        tb_error("%s", why);
+        return TB_EXIT_FAILED;
+    }
+    int rc = tb_file_create(output, text);
     free(text);
     if (rc) {
         tb_error("%s: %s", output,

@@ -4,12 +4,11 @@
 
 #include "testbed/decode/settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/number.h"
 #include "testbed/decode/layouts/layouts.h"
 #include "testbed/decode/team.h"
 
@@ -18,11 +17,9 @@
 // "16t" with unit 't' gives 16; 0: not of that form, or above `max`.
 static uint32_t number_read(const char *word, char unit, uint32_t max)
 {
-    char *end;
-    if (!isdigit((unsigned char)word[0]))
-        return 0;
-    unsigned long number = strtoul(word, &end, 10);
-    return end[0] == unit && end[1] == '\0' && number <= max ? (uint32_t)number : 0;
+    const char after[] = {unit, '\0'};
+    uint64_t number;
+    return tb_number_word(word, "", after, 1, max, &number) ? (uint32_t)number : 0;
 }
 
 static bool number_set(uint32_t *to, uint32_t number)

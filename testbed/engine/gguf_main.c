@@ -102,8 +102,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_SHAPE: arguments->shape = argument; return 0;
     case KEY_QUIET: arguments->quiet = true; return 0;
     case KEY_SEED:
-        if (!tb_cli_u64(argument, 0, UINT64_MAX, &arguments->seed))
-            return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 18446744073709551615", argument);
+        if (!tb_cli_u64(argument, 0, INT64_MAX, &arguments->seed))
+            return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 9223372036854775807", argument);
         return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus-gguf --help)", argument);
     case ARGP_KEY_END: return finish(state, arguments);

@@ -20,21 +20,17 @@
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
 
-// A folder of the record has this name, so it has only such characters as every file system takes.
-static bool name_character(char c)
-{
-    return isalnum((unsigned char)c) || (c && strchr("._-", c));
-}
-
+// A folder of the record has this name, so it has only such characters as every file system takes, and does not look like an
+// option to the tools that are called with it.
 bool tb_host_name_valid(const char *name)
 {
     bool something = false;
     for (const char *c = name; *c; c++) {
-        if (!name_character(*c))
+        if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
             return false;
         something |= isalnum((unsigned char)*c) != 0;
     }
-    return something && name[0] != '.';
+    return something && name[0] != '.' && name[0] != '-';
 }
 
 int tb_host_name(char *out, size_t bytes)
@@ -48,9 +44,6 @@ int tb_host_name(char *out, size_t bytes)
     }
     if ((size_t)snprintf(out, bytes, "%s", wanted) >= bytes)
         return -ENAMETOOLONG;
-    for (char *c = out; *c; c++)
-        if (!name_character(*c) || (c == out && *c == '.'))
-            *c = '-';
     return tb_host_name_valid(out) ? 0 : -EINVAL;
 }
 

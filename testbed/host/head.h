@@ -26,10 +26,11 @@ json_t *tb_head(const char *what);
 // The same, with what the doctor found already; NULL: he could not look.
 json_t *tb_head_by(const char *what, const struct tb_doctor *doctor);
 
-// This host's name in the record: LOCUS_HOST, or the host name, with everything but letters, digits, '.', '_' and '-' replaced
-// by '-'. 0, or -EINVAL when nothing remains.
+// This host's name in the record: LOCUS_HOST, or the host name. 0, or -EINVAL: it cannot name a host. Nothing in it is replaced,
+// since two hosts whose names differ only there would write one ledger.
 int tb_host_name(char *out, size_t bytes);
-// Could a host be called so? The name is a folder of its own: it must not be "..", nor hidden.
+// Could a host be called so? The name is a folder of its own, of letters, digits, '.', '_' and '-': it must not be "..", nor
+// hidden, nor begin as an option does.
 bool tb_host_name_valid(const char *name);
 
 #endif

@@ -18,8 +18,7 @@
 
 static uint64_t whole(const json_t *object, const char *path)
 {
-    const json_t *value = tb_member(object, path);
-    return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : (uint64_t)json_integer_value(value);
+    return (uint64_t)json_integer_value(tb_member(object, path));
 }
 
 static void text(char *out, size_t bytes, const json_t *object, const char *path)

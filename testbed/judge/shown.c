@@ -66,7 +66,7 @@ const char *tb_replicated_words(const json_t *runs, const struct tb_chain *ledge
         const char *id = json_is_string(run) ? json_string_value(run) : "?";
         size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", id);
         const char *verdict = line ? tb_member_text(ledger->entries[line - 1].object, "verdict") : "";
-        tb_say(out, "%s%s (%s)", i ? ", " : "", id, verdict[0] ? verdict : "not in the ledger");
+        tb_say(out, "%s%s (%s)", i ? ", " : "", id, verdict[0] ? verdict : ledger->broken_line ? "its ledger is broken" : "not in the ledger");
     }
     return out->text;
 }
@@ -118,6 +118,7 @@ static bool rests_on_emulated_time(const struct tb_log_view *view)
 const char *tb_run_verdict(const struct tb_store_run *run)
 {
     static const char *const names[] = {[TB_RUN_UNCLOSED] = "not in the ledger",
+                                        [TB_RUN_UNKNOWN] = "ledger broken",
                                         [TB_RUN_STOPPED] = "stopped",
                                         [TB_RUN_CRASHED] = "crashed",
                                         [TB_RUN_BROKEN] = "log broken",

@@ -12,9 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testbed/engine/arm.h"
 #include "testbed/base/nearest.h"
+#include "testbed/base/number.h"
 #include "testbed/decode/act.h"
+#include "testbed/engine/arm.h"
 #include "testbed/measure/engine.h"
 #include "testbed/measure/peers/peer.h"
 #include "testbed/measure/pins/way.h"
@@ -163,11 +164,11 @@ bool tb_act_possible(const struct tb_contender *contender, const struct tb_act *
 // Takes "%50" off "NAME%50". A path may have a % of its own.
 static int share_parse(char *name, struct tb_arm *arm)
 {
-    char *sign = strrchr(name, '%'), *end;
+    char *sign = strrchr(name, '%');
+    uint64_t share;
     if (!sign)
         return 0;
-    unsigned long share = strtoul(sign + 1, &end, 10);
-    if (sign[1] < '0' || sign[1] > '9' || *end || share > 100)
+    if (!tb_number_word(sign + 1, "", "", 0, 100, &share))
         return strncmp(name, "malloc:", 7) == 0 ? 0 : -EINVAL;
     arm->cross_percent = (uint32_t)share;
     *sign = '\0';

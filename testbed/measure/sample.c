@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/number.h"
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -61,8 +63,6 @@ const char *tb_bench_name(int op)
 
 uint32_t tb_workers_parse(const char *text)
 {
-    char *end;
-    unsigned long workers = strtoul(text, &end, 10);
-    bool number = text[0] >= '1' && text[0] <= '9';
-    return number && strcmp(end, "w") == 0 && workers <= TB_WORKERS_MAX ? (uint32_t)workers : 0;
+    uint64_t workers;
+    return text[0] != '0' && tb_number_word(text, "", "w", 1, TB_WORKERS_MAX, &workers) ? (uint32_t)workers : 0;
 }

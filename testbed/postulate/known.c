@@ -3,11 +3,11 @@
 // known: see known.h.
 #include "testbed/postulate/known.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "testbed/base/number.h"
 
 #define COUNT_MAX 1048576ull
 
@@ -37,13 +37,13 @@ static const char *const gates[] = {
 const char *tb_need_name(const char *need, uint64_t *least)
 {
     for (const struct need *known = needs; known < needs + sizeof needs / sizeof *needs; known++) {
-        char canonical[64];
+        char before[64];
         size_t length = strlen(known->name);
         if (strncmp(need, known->name, length))
             continue;
-        *least = known->counted && strlen(need) > length + 4 ? strtoull(need + length + 4, NULL, 10) : 1;
-        snprintf(canonical, sizeof canonical, known->counted ? "%s >= %" PRIu64 : "%s", known->name, *least);
-        if (strcmp(canonical, need) == 0 && *least > 0 && *least <= COUNT_MAX)
+        snprintf(before, sizeof before, "%s >= ", known->name);
+        *least = 1;
+        if (known->counted ? tb_number_word(need, before, "", 1, COUNT_MAX, least) && need[strlen(before)] != '0' : !need[length])
             return known->name;
     }
     return NULL;

@@ -110,10 +110,12 @@ static bool hash_claimed(const char *line, size_t length, struct tb_hash *out)
     return tb_hash_parse(hex, out) == 0;
 }
 
-static bool follows(const struct tb_hash *before, const char *line, size_t length, const struct tb_hash *claimed)
+// 1 or 0, or -ENOMEM: then nobody knows.
+static int follows(const struct tb_hash *before, const char *line, size_t length, const struct tb_hash *claimed)
 {
     struct tb_hash computed;
-    return tb_hash_behind(before, line, length - TAIL_BYTES, &computed) == 0 && memcmp(&computed, claimed, sizeof computed) == 0;
+    int error = tb_hash_behind(before, line, length - TAIL_BYTES, &computed);
+    return error ? error : memcmp(&computed, claimed, sizeof computed) == 0;
 }
 
 // Lines with a wrong hash may directly follow another line of the file: the number of that line, or 0.
@@ -123,7 +125,7 @@ static size_t predecessor(const char *data, const char *end, const char *lines, 
     size_t number = 1;
     for (const char *other = data; other < end && (next = line_end(other, end)); other = next + 1, number++) {
         struct tb_hash before;
-        if (hash_claimed(other, (size_t)(next - other), &before) && follows(&before, lines, length, claimed))
+        if (hash_claimed(other, (size_t)(next - other), &before) && follows(&before, lines, length, claimed) == 1)
             return number;
     }
     return 0;
@@ -137,8 +139,13 @@ static void broken(struct tb_chain *chain, size_t behind, const char *what, size
 
 static int line_take(struct tb_chain *chain, const char *line, size_t length, bool array, const struct tb_hash *head)
 {
+    errno = 0; // jansson calls a lack of memory an invalid token, too; malloc() does not
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     int error = 0;
+    if (errno == ENOMEM) {
+        json_decref(object);
+        return -ENOMEM;
+    }
     if (array ? json_is_array(object) : json_is_object(object)) {
         json_object_del(object, "h");
         error = tb_chain_add(chain, object, head, length + 1);
@@ -149,18 +156,19 @@ static int line_take(struct tb_chain *chain, const char *line, size_t length, bo
     return error;
 }
 
-// Behind the entries there are `rows` lines without a hash, and one with: do they follow? If not, the chain is broken.
-static bool group_follows(struct tb_chain *chain, const char *data, const char *end, const char *last, size_t rows,
+// Behind the entries there are `rows` lines without a hash, and one with: do they follow? 1; 0: the chain is broken; -ENOMEM.
+static int group_follows(struct tb_chain *chain, const char *data, const char *end, const char *last, size_t rows,
                           const struct tb_hash *head, struct tb_hash *claimed)
 {
     const char *first = data + chain->bytes, *newline = line_end(last, end);
     if (!hash_claimed(last, (size_t)(newline - last), claimed)) {
         broken(chain, rows, "changed: it does not end with its hash", 0);
-        return false;
+        return 0;
     }
     size_t length = (size_t)(newline - first);
-    if (follows(head, first, length, claimed))
-        return true;
+    int right = follows(head, first, length, claimed);
+    if (right)
+        return right;
     size_t before = predecessor(data, end, first, length, claimed);
     if (before)
         broken(chain, 0, "out of order: it was written right after what is now line %zu", before);
@@ -169,7 +177,7 @@ static bool group_follows(struct tb_chain *chain, const char *data, const char *
                chain->count + 1 + rows);
     else
         broken(chain, 0, "changed, or what was before it is missing: its hash is wrong", 0);
-    return false;
+    return 0;
 }
 
 static int group_take(struct tb_chain *chain, const char *data, const char *end, bool groups, struct tb_hash *head)
@@ -183,9 +191,10 @@ static int group_take(struct tb_chain *chain, const char *data, const char *end,
         broken(chain, 0, rows ? "cut off: the file ends before the hash of this line" : "cut off: the file ends within this line",
                0);
     struct tb_hash claimed;
-    if (!newline || !group_follows(chain, data, end, last, rows, head, &claimed))
-        return 0;
-    int error = 0;
+    int error = newline ? group_follows(chain, data, end, last, rows, head, &claimed) : 0;
+    if (error != 1)
+        return error;
+    error = 0;
     for (; !error && !chain->broken_line && line <= last; line = newline + 1) {
         newline = line_end(line, end);
         error = line_take(chain, line, (size_t)(newline - line), line < last, &claimed);

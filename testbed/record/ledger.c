@@ -19,6 +19,7 @@
 #include "testbed/base/stamp.h"
 #include "testbed/host/head.h"
 #include "testbed/record/ledger.h"
+#include "testbed/record/names.h"
 
 struct tb_ledger {
     struct tb_journal *journal;
@@ -80,9 +81,15 @@ static int begin(struct tb_ledger *ledger)
 
 static int open_checked(struct tb_ledger *ledger, const char *root, const char *host, bool create, char *why, size_t why_bytes)
 {
+    char twin[256];
     if (!tb_host_name_valid(host) || strlen(host) >= sizeof ledger->host) {
-        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-'", host,
-                 sizeof ledger->host - 1);
+        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-', of which the first is neither "
+                 "'.' nor '-'", host, sizeof ledger->host - 1);
+        return -EINVAL;
+    }
+    if (create && tb_host_twin(root, host, twin, sizeof twin)) {
+        snprintf(why, why_bytes, "%s/%s: there is %s/%s, which differs in case alone: name one host otherwise (--host NAME)", root, host,
+                 root, twin);
         return -EINVAL;
     }
     memcpy(ledger->host, host, strlen(host) + 1);
@@ -261,7 +268,7 @@ int tb_checkpoint_parse(const char *line, struct tb_checkpoint *out)
     const char *blanks = " \t\r\n", *host = strtok_r(copy, blanks, &rest), *size = strtok_r(NULL, blanks, &rest);
     const char *hash = strtok_r(NULL, blanks, &rest);
     if (!hash || strtok_r(NULL, blanks, &rest) || !tb_host_name_valid(host) || strlen(host) >= sizeof found.host ||
-        !tb_cli_u64(size, 0, SIZE_MAX, &bytes) || tb_hash_parse(hash, &found.head))
+        !tb_cli_u64(size, 0, INT64_MAX, &bytes) || tb_hash_parse(hash, &found.head))
         return -EINVAL;
     memcpy(found.host, host, strlen(host) + 1);
     found.bytes = bytes;

@@ -22,7 +22,8 @@
 struct tb_ledger;
 
 // Opens HOST's ledger below `root` ("logs" or "build/logs"), creating it with its first line where `create`. 0, -ENOENT,
-// -EWOULDBLOCK (another run is writing), -EINVAL (its chain is broken: `why` names file and line), -errno.
+// -EWOULDBLOCK (another run is writing), -EINVAL (its chain is broken: `why` names file and line; or the name is none, or differs
+// from another host's in case alone), -errno.
 int tb_ledger_open(struct tb_ledger **out, const char *root, const char *host, bool create, char *why, size_t why_bytes);
 void tb_ledger_close(struct tb_ledger *ledger);
 

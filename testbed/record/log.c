@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/base/words.h"
 #include "testbed/record/log.h"
 #include "testbed/record/rows.h"
@@ -348,42 +349,50 @@ static int index_samples(struct tb_log_view *view)
     return view->samples ? 0 : -ENOMEM;
 }
 
-static int view_check(struct tb_log_view *view, char *why, size_t why_bytes)
+// The first line (from 1) that cannot stand where it does, or 0.
+static size_t misplaced(struct tb_log_view *view, json_int_t version, char *why, size_t why_bytes)
 {
-    struct tb_chain *chain = &view->chain;
-    if (chain->count == 0) {
-        snprintf(why, why_bytes, "%s:1: not a log: %s", view->path, chain->broken_line ? chain->broken : "the file is empty");
-        return -EINVAL;
-    }
-    json_int_t version = json_integer_value(json_object_get(chain->entries[0].object, "v"));
-    size_t line = 0;
-    int error = version == 2 ? rows_read(chain, &line) : 0;
-    if (error) {
-        snprintf(why, why_bytes, "%s:%zu: not a log: %s", view->path, line,
-                 error == -ENOMEM ? "out of memory" : "this is no row of a shape before it, no shape, or no end of a round");
-        return error;
-    }
-    line = sort_lines(view, version);
+    const struct tb_chain *chain = &view->chain;
+    size_t line = sort_lines(view, version);
     if (line) {
         char type[64];
         tb_text_clean(tb_member_text(chain->entries[line - 1].object, "t"), true, type, sizeof type);
-        snprintf(why, why_bytes, "%s:%zu: not a log: a line of type '%s' cannot stand here", view->path, line, type);
+        snprintf(why, why_bytes, "not a log: a line of type '%s' cannot stand here", type);
+    } else if (version != 1 && version != 2) {
+        line = 1;
+        snprintf(why, why_bytes, "not a log of version 1 or 2, the only ones that this program reads");
+    } else if (view->seal && (size_t)json_integer_value(json_object_get(view->seal, "lines")) != chain->count) {
+        line = chain->count;
+        snprintf(why, why_bytes, "the seal is for another number of lines than %zu", chain->count);
+    }
+    return line;
+}
+
+int tb_log_take(struct tb_log_view *view, size_t *line, char *why, size_t why_bytes)
+{
+    struct tb_chain *chain = &view->chain;
+    *line = 1;
+    if (chain->count == 0) {
+        snprintf(why, why_bytes, "not a log: %s", chain->broken_line ? chain->broken : "the file is empty");
         return -EINVAL;
     }
-    if (version != 1 && version != 2) {
-        snprintf(why, why_bytes, "%s:1: not a log of version 1 or 2, the only ones that this program reads", view->path);
-        return -EINVAL;
-    }
-    if (view->seal && (size_t)json_integer_value(json_object_get(view->seal, "lines")) != chain->count) {
-        snprintf(why, why_bytes, "%s:%zu: the seal is for another number of lines than %zu", view->path, chain->count,
-                 chain->count);
-        return -EINVAL;
-    }
-    return 0;
+    json_int_t version = json_integer_value(json_object_get(chain->entries[0].object, "v"));
+    int error = version == 2 ? rows_read(chain, line) : 0;
+    if (error == -EINVAL)
+        snprintf(why, why_bytes, "not a log: this is no row of a shape before it, no shape, or no end of a round");
+    if (!error && (*line = misplaced(view, version, why, why_bytes)))
+        error = -EINVAL;
+    if (!error)
+        error = index_samples(view);
+    if (error == -ENOMEM)
+        snprintf(why, why_bytes, "out of memory");
+    return error;
 }
 
 int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes)
 {
+    char what[256];
+    size_t line = 0;
     *out = (struct tb_log_view){0};
     int error = (size_t)snprintf(out->path, sizeof out->path, "%s", path) < sizeof out->path ? 0 : -ENAMETOOLONG;
     if (!error)
@@ -392,14 +401,72 @@ int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why
         snprintf(why, why_bytes, "%s: %s", path, strerror(-error));
         return error;
     }
-    error = view_check(out, why, why_bytes);
-    if (!error && index_samples(out)) {
-        snprintf(why, why_bytes, "%s: out of memory", path);
-        error = -ENOMEM;
-    }
-    if (error)
+    error = tb_log_take(out, &line, what, sizeof what);
+    if (error) {
+        snprintf(why, why_bytes, "%s:%zu: %s", path, line, what);
         tb_log_view_close(out);
+    }
     return error;
+}
+
+// --- what its lines say --------------------------------------------------------------------------------------------------------
+
+static bool has_arm(const json_t *arms, const char *key)
+{
+    const json_t *arm;
+    size_t i;
+    json_array_foreach (arms, i, arm)
+        if (strcmp(tb_member_text(arm, "key"), key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_whole(const json_t *object, const char *member, json_int_t below)
+{
+    const json_t *value = json_object_get(object, member);
+    return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) < below;
+}
+
+// A time is null where the process took none.
+static bool is_duration(const json_t *value)
+{
+    return json_is_null(value) || (json_is_number(value) && json_number_value(value) >= 0);
+}
+
+static const char *sample_fault(const json_t *header, const json_t *sample)
+{
+    const json_t *arms = json_object_get(header, "arms"), *cells = json_object_get(header, "cells");
+    if (!is_whole(sample, "cell", (json_int_t)json_array_size(cells)))
+        return "a sample of a cell that the header does not have";
+    if (!has_arm(arms, tb_member_text(sample, "arm")))
+        return "a sample of an arm that the header does not have";
+    if (!is_whole(sample, "round", INT32_MAX))
+        return "a sample of no round";
+    if (!json_is_boolean(json_object_get(sample, "valid")))
+        return "a sample that does not say whether it is valid";
+    return is_duration(json_object_get(sample, "time_ns")) ? NULL : "a sample whose time_ns is no time";
+}
+
+static const char *line_fault(const struct tb_log_view *view, const json_t *line)
+{
+    time_t time;
+    if (line == view->header && !tb_time_read(tb_member_text(line, "time"), &time))
+        return "the header's time is no time";
+    if (line == view->summary && json_array_size(json_object_get(line, "predictions")) == 0)
+        return "a summary without predictions";
+    if (line == view->summary && !*tb_member_text(line, "verdict"))
+        return "a summary without a verdict";
+    return is_sample(line) ? sample_fault(view->header, line) : NULL;
+}
+
+size_t tb_log_check(const struct tb_log_view *view, const char **fault)
+{
+    for (size_t i = 0; i < view->chain.count; i++) {
+        *fault = line_fault(view, view->chain.entries[i].object);
+        if (*fault)
+            return i + 1;
+    }
+    return 0;
 }
 
 void tb_log_view_close(struct tb_log_view *view)

@@ -109,6 +109,14 @@ struct tb_log_view {
 int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes);
 void tb_log_view_close(struct tb_log_view *view);
 
+// The same of a chain that was loaded into view->chain by tb_chain_load_groups(): makes rows samples, and fills in the rest. 0,
+// -ENOMEM, or -EINVAL: *line (from 1) cannot stand where it does, and why. tb_log_view_close() in any case.
+int tb_log_take(struct tb_log_view *view, size_t *line, char *why, size_t why_bytes);
+
+// Do the lines of a run's log say what every reader of one asks? The first (from 1) that does not, and its fault in words: a sample
+// of no cell, arm or round of the header's, or whose time is none; a summary without predictions. 0: all of them do.
+size_t tb_log_check(const struct tb_log_view *view, const char **fault);
+
 // The emulated machine in which the run was made ("n2"), or NULL: its counts are exact, and its clock says nothing.
 const char *tb_log_emulated(const struct tb_log_view *view);
 

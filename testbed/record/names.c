@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool tb_record_named(const char *name)
 {
@@ -48,6 +49,30 @@ bool tb_postulate_name(const char *name, char id[8], char slug[64])
     snprintf(id, 8, "%.4s", name);
     snprintf(slug, 64, "%.*s", (int)length, name + 5);
     return true;
+}
+
+bool tb_host_twin(const char *root, const char *host, char *twin, size_t bytes)
+{
+    bool found = false;
+    DIR *dir = opendir(root);
+    for (const struct dirent *entry; dir && !found && (entry = readdir(dir));)
+        found = strcasecmp(entry->d_name, host) == 0 && strcmp(entry->d_name, host) &&
+                (size_t)snprintf(twin, bytes, "%s", entry->d_name) < bytes;
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+bool tb_run_named(const char *id)
+{
+    static const char form[] = "0000-00000000T000000Z-xxxxxx", digits[] = "0123456789abcdef"; // 0: one of ten digits, x: of all
+    size_t i = 0;
+    for (; form[i] && id[i]; i++) {
+        const char *digit = strchr(digits, id[i]);
+        if (form[i] == '0' ? !digit || digit - digits >= 10 : form[i] == 'x' ? !digit : form[i] != id[i])
+            return false;
+    }
+    return form[i] == id[i];
 }
 
 int tb_postulate_id(const char *text, char out[8])

@@ -22,6 +22,13 @@ int tb_record_find(const char *record, char *path, size_t bytes);
 // "NNNN-slug.md", a postulate: the number and the slug. false: it is no such name.
 bool tb_postulate_name(const char *name, char id[8], char slug[64]);
 
+// Another folder below `root` whose name differs from this host's in case alone: on a file system that does not tell cases apart
+// both would write one ledger. false: there is none.
+bool tb_host_twin(const char *root, const char *host, char *twin, size_t bytes);
+
+// The id of a run, NNNN-YYYYMMDDTHHMMSSZ-RRRRRR: the postulate's number, the second in which it began, and six random digits.
+bool tb_run_named(const char *id);
+
 // A number as people write it ("0002", "2") as the record does ("0002"). 0, or -EINVAL.
 int tb_postulate_id(const char *text, char out[8]);
 

@@ -22,6 +22,7 @@
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/ledger.h"
+#include "testbed/record/names.h"
 
 // Room for one more element, zeroed.
 static int grow(void **array, size_t count, size_t size)
@@ -56,6 +57,11 @@ static enum tb_run_state judge_sealed(struct tb_store_run *run)
     if (strcmp(tb_member_text(run->view.seal, "status"), "complete")) {
         snprintf(run->why, sizeof run->why, "stopped: %s", tb_member_text(run->view.seal, "why"));
         return TB_RUN_STOPPED;
+    }
+    if (!closed && run->host->ledger.broken_line) {
+        snprintf(run->why, sizeof run->why, "its host's ledger is broken at line %zu, so nobody knows whether it closes this run",
+                 run->host->ledger.broken_line);
+        return TB_RUN_UNKNOWN;
     }
     if (!closed)
         snprintf(run->why, sizeof run->why, "no entry of its host's ledger closes this run");
@@ -299,6 +305,14 @@ const json_t *tb_store_last(const struct tb_store *store, const char *type, cons
     return last;
 }
 
+const struct tb_store_host *tb_store_broken(const struct tb_store *store)
+{
+    for (size_t i = 0; i < store->hosts_count; i++)
+        if (store->hosts[i]->ledger.broken_line)
+            return store->hosts[i];
+    return NULL;
+}
+
 const struct tb_store_host *tb_store_otherwise(const struct tb_store *store, const char *id, const char *sha256)
 {
     for (size_t i = 0; i < store->hosts_count; i++) {
@@ -311,18 +325,11 @@ const struct tb_store_host *tb_store_otherwise(const struct tb_store *store, con
 
 // --- one run, by what a person calls it ----------------------------------------------------------------------------------------
 
-#define STEM_CHARACTERS 23 // YYYYMMDDTHHMMSSZ-RRRRRR
 #define TAIL_CHARACTERS 6
 
 static bool is_tail(const char *name)
 {
     return strlen(name) == TAIL_CHARACTERS && strspn(name, "0123456789abcdef") == TAIL_CHARACTERS;
-}
-
-static bool is_id(const char *name)
-{
-    return strlen(name) == 5 + STEM_CHARACTERS && strspn(name, "0123456789") == 4 && name[4] == '-' &&
-           strspn(name + 5, "0123456789TZ-abcdef") == STEM_CHARACTERS;
 }
 
 // Paths below the current folder lose what every machine has differently.
@@ -346,7 +353,7 @@ static int search(const char *name, glob_t *found)
     char pattern[128];
     *found = (glob_t){0};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-        if (is_id(name)) // "NNNN-" begins the folder's name, and the rest is the file's
+        if (tb_run_named(name)) // "NNNN-" begins the folder's name, and the rest is the file's
             snprintf(pattern, sizeof pattern, "%s/*/%.5s*/%s.jsonl", roots[i], name, name + 5);
         else
             snprintf(pattern, sizeof pattern, "%s/*/*/*-%s.jsonl", roots[i], name);
@@ -381,7 +388,7 @@ static int find_by_name(const char *name, char *path, size_t path_bytes, char *w
 int tb_store_find(const char *name, char *path, size_t path_bytes, char *why, size_t why_bytes)
 {
     struct stat status;
-    if (is_tail(name) || is_id(name))
+    if (is_tail(name) || tb_run_named(name))
         return find_by_name(name, path, path_bytes, why, why_bytes);
     int rc = stat(name, &status) ? -errno : S_ISREG(status.st_mode) ? relative(name, path, path_bytes) : -EINVAL;
     if (rc == -ENOENT && !strchr(name, '/'))

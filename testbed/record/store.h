@@ -21,6 +21,7 @@
 enum tb_run_state {
     TB_RUN_WHOLE,               // sealed, complete, closed in the ledger with this hash
     TB_RUN_UNCLOSED,            // the same, but no entry of the ledger closes it
+    TB_RUN_UNKNOWN,             // the same, but its ledger is broken before that entry, if there is one
     TB_RUN_STOPPED,             // sealed before its end
     TB_RUN_CRASHED,             // a log without a seal
     TB_RUN_BROKEN,              // its log is not what was written
@@ -62,6 +63,9 @@ int tb_store_add_run(struct tb_store *store, const char *name, char *why, size_t
 // only filings that bind (ledger.h). *host (may be NULL) is whose ledger it stands in. Borrowed.
 const json_t *tb_store_last(const struct tb_store *store, const char *type, const char *key, const char *value,
                             const struct tb_store_host **host);
+
+// A host whose ledger is broken, so that it may have more entries than could be read; NULL: none.
+const struct tb_store_host *tb_store_broken(const struct tb_store *store);
 
 // A host in whose ledger postulate `id` stands with another hash than `sha256`, by its last word on it; NULL: none.
 const struct tb_store_host *tb_store_otherwise(const struct tb_store *store, const char *id, const char *sha256);

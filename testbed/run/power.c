@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/judge/figure.h"
 #include "testbed/judge/shown.h"
 #include "testbed/stats/stats.h"
@@ -56,8 +57,8 @@ static bool spread_of(const struct tb_log_view *view, struct tb_power *out)
 
 static double seconds_at(const json_t *entry)
 {
-    struct tm at = {0};
-    return strptime(tb_member_text(entry, "time"), "%Y-%m-%dT%H:%M:%SZ", &at) ? (double)timegm(&at) : (double)NAN;
+    time_t at;
+    return tb_time_read(tb_member_text(entry, "time"), &at) ? (double)at : (double)NAN;
 }
 
 // Of a run as a whole, over its samples.

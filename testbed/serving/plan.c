@@ -14,6 +14,7 @@
 
 #include "placement/retention/evict.h"
 #include "testbed/base/cli.h"
+#include "testbed/base/number.h"
 #include "testbed/serving/keep.h"
 
 const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};
@@ -31,9 +32,8 @@ struct flat {
 // "16t": the first is a block's, the second is the pool's.
 static bool tokens_read(struct tb_serving_settings *settings, const char *word)
 {
-    char *end;
-    unsigned long long tokens = strtoull(word, &end, 10);
-    if (word[0] < '1' || word[0] > '9' || strcmp(end, "t") || tokens > TB_POOL_TOKENS_MAX)
+    uint64_t tokens;
+    if (word[0] == '0' || !tb_number_word(word, "", "t", 1, TB_POOL_TOKENS_MAX, &tokens))
         return false;
     if (settings->block_tokens == 0)
         settings->block_tokens = (uint32_t)tokens;

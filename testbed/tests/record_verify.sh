@@ -241,6 +241,50 @@ finds 11_another_host 1 1 "$ledger:1|$book" --
 damage_11_unknown_line() { edit $ledger '7s/"record"/"recrod"/' && "$forge" chain $ledger; }
 finds 11_unknown_line 1 2 "$ledger:7|$book" "$record:1|$book" --
 
+# What a patient liar writes, or a program that is wrong: every hash is right, and no reader could use it.
+forged() { "$forge" chain $one && "$forge" ledger; }
+damage_forged_as_it_was() { forged && git diff --quiet; }
+finds forged_as_it_was 0 0 -- --git
+damage_a_summary_without_predictions() { edit $one '7s/"predictions":[^]]*],//' && forged; }
+finds a_summary_without_predictions 1 1 "$one:7|$seal" --
+damage_a_summary_with_none_of_them() { edit $one '7s/"predictions":[^]]*]/"predictions":[]/' && forged; }
+finds a_summary_with_none_of_them 1 1 "$one:7|$seal" --
+damage_a_summary_without_a_verdict() { edit $one '7s/"verdict"/"verdit"/' && forged; }
+finds a_summary_without_a_verdict 1 1 "$one:7|$seal" --
+damage_two_summaries() { edit $one '6s/"t":"after"/"t":"sum"/' && forged; }
+finds two_summaries 1 1 "$one:7|$seal" --
+damage_a_line_of_no_type() { edit $one '6s/"t":"after"/"t":"afterwards"/' && forged; }
+finds a_line_of_no_type 1 1 "$one:6|$seal" --
+damage_samples_behind_the_summary() { edit $one '5{h;d};7G' && forged; }
+finds samples_behind_the_summary 1 1 "$one:7|$seal" --
+damage_a_header_of_no_time() { edit $one '1s/"time":"[^"]*"/"time":"yesterday"/' && forged; }
+finds a_header_of_no_time 1 1 "$one:1|$seal" --
+damage_a_sample_of_no_cell() { edit $one '3s/"cell":0/"cell":1/' && forged; }
+finds a_sample_of_no_cell 1 1 "$one:3|$seal" --
+damage_a_sample_of_a_cell_below_0() { edit $one '3s/"cell":0/"cell":-1/' && forged; }
+finds a_sample_of_a_cell_below_0 1 1 "$one:3|$seal" --
+damage_a_sample_of_no_arm() { edit $one '3s/"arm":"A"/"arm":"B"/' && forged; }
+finds a_sample_of_no_arm 1 1 "$one:3|$seal" --
+damage_a_sample_of_no_round() { edit $one '3s/"round":1/"round":"one"/' && forged; }
+finds a_sample_of_no_round 1 1 "$one:3|$seal" --
+damage_a_sample_whose_time_is_none() { edit $one '3s/1001/"fast"/' && forged; }
+finds a_sample_whose_time_is_none 1 1 "$one:3|$seal" --
+damage_a_sample_whose_time_is_below_0() { edit $one '3s/1001/-1001/' && forged; }
+finds a_sample_whose_time_is_below_0 1 1 "$one:3|$seal" --
+damage_a_number_of_2_to_the_63() { edit $one '3s/1001/9223372036854775808/;3s/"h":".*/"h":"0"}/' && "$forge" ledger; }
+finds a_number_of_2_to_the_63 1 1 "$one:3|$seal" --
+damage_an_id_that_begins_with_a_dash() { edit $ledger 's/0002-20260101T000003Z-bbbbbb/-002-20260101T000003Z-bbbbbb/' &&
+    "$forge" chain $ledger; }
+finds an_id_that_begins_with_a_dash 1 3 "$ledger:8|$book" "$ledger:9|$book" "$two:1|$book" --
+damage_a_log_that_leads_out() { edit $ledger '8s|"log":"0002-two|"log":"../bm1/0002-two|' && "$forge" chain $ledger; }
+finds a_log_that_leads_out 1 3 "$ledger:8|$book" "$ledger:9|$book" "$two:1|$book" --
+damage_a_postulate_of_no_number() { edit $ledger '3s/"id":"0002"/"id":"-02"/' && "$forge" chain $ledger; }
+finds a_postulate_of_no_number 1 2 "$ledger:3|$book" "$ledger:8|$book" --
+for time in yesterday 2026-02-30T00:00:00Z 2026-01-01 ''; do
+    damage_a_time_that_is_none() { edit $ledger "5s/\"time\":\"[^\"]*\"/\"time\":\"$time\"/" && "$forge" chain $ledger; }
+    finds a_time_that_is_none 1 1 "$ledger:5|$book" --
+done
+
 # Times are told by clocks, and a clock may be wrong: no damage, but it is said.
 clock() { # LINE TIME...: rewrites the times of the ledger's lines
     while [ $# -gt 0 ]; do edit $ledger "$1s/\"time\":\"[^\"]*\"/\"time\":\"$2\"/" && shift 2; done && "$forge" chain $ledger
@@ -257,6 +301,54 @@ finds clock_goes_back_as_json 0 0 -- --json
 says clock_goes_back_in_json '.remarks == [{"file": "logs/bm1/ledger.jsonl", "line": 6,
     "what": "its time, 2026-01-01T23:59:00Z, is 3660 s before that of line 5, 2026-01-02T01:00:00Z: a clock was wrong"}]'
 
+# --- names of hosts ------------------------------------------------------------------------------------------------------------
+
+# named FOLDER: the ledger with its logs once more, of a host that is called so.
+named() {
+    cp -a $logs "logs/$1" && edit "logs/$1/ledger.jsonl" "1s/\"bm1\"/\"$1\"/; 7d" && "$forge" chain "logs/$1/ledger.jsonl"
+}
+damage_a_host_that_begins_with_a_dash() { named -n; }
+finds a_host_that_begins_with_a_dash 1 1 "logs/-n/ledger.jsonl:1|$tree" --
+damage_a_host_of_other_characters() { named 'my host'; }
+finds a_host_of_other_characters 1 1 "logs/my host/ledger.jsonl:1|$tree" --
+damage_hosts_that_differ_in_case() { named BM1; }
+finds hosts_that_differ_in_case 1 1 "$ledger:1|$tree" --
+holds hosts_that_differ_in_case_are_both_named "$(cat "$scratch/out")" grep -q 'host bm1 differs from host BM1 in case' "$scratch/out"
+damage_hosts_that_differ() { named bm_1; }
+finds hosts_that_differ 0 0 --
+
+# --- files that nothing names --------------------------------------------------------------------------------------------------
+
+damage_a_file_beside_the_ledger() { echo x >$logs/notes.txt; }
+finds a_file_beside_the_ledger 1 1 "$logs/notes.txt:1|$book" --
+damage_a_file_beside_a_log() { cp $one "${one%l}"; }
+finds a_file_beside_a_log 1 1 "${one%l}:1|$book" --
+damage_a_log_in_capitals() { cp $one "${one%.jsonl}.JSONL"; }
+finds a_log_in_capitals 1 1 "${one%.jsonl}.JSONL:1|$book" --
+damage_a_profile() { mkdir "${one%.jsonl}.perf" && cd "${one%.jsonl}.perf" && touch profile.txt A.0.record.txt A.12.c2c.data A.0.mem.txt &&
+    cd - >/dev/null; }
+finds a_profile 0 0 --
+damage_a_file_in_a_profile() { damage_a_profile && cp $one "${one%.jsonl}.perf/A.0.txt" && mkdir "${one%.jsonl}.perf/x" &&
+    echo x >"${one%.jsonl}.perf/x/profile.txt"; }
+finds a_file_in_a_profile 1 2 "${one%.jsonl}.perf/A.0.txt:1|$book" "${one%.jsonl}.perf/x/profile.txt:1|$book" --
+damage_a_profile_of_no_run() { mkdir "${one%-*}-dddddd.perf" && echo x >"${one%-*}-dddddd.perf/profile.txt"; }
+finds a_profile_of_no_run 1 1 "${one%-*}-dddddd.perf/profile.txt:1|$book" --
+damage_a_packet_of_no_ledger() { mkdir -p $logs/packet/x && echo '{}' >$logs/packet/x/topo.json; }
+finds a_packet_of_no_ledger 0 0 --
+holds a_packet_of_no_ledger_is_named "$(cat "$scratch/out")" \
+    grep -q "^$logs/packet/x/topo.json:1: remark: a stray file: no packet of $ledger has it" "$scratch/out"
+damage_a_file_in_a_folder_of_records() { mkdir experiments/x && cp $record experiments/x/ && echo x >experiments/x/notes; }
+finds a_file_in_a_folder_of_records 1 2 "experiments/x/0001-one.md:1|$book" "experiments/x/notes:1|$book" --
+damage_a_record_in_capitals() { cp $record experiments/0001-one.MD && cp $postulate postulates/0001-one.Md; }
+finds a_record_in_capitals 1 2 "experiments/0001-one.MD:1|$book" "postulates/0001-one.Md:1|$book" --
+
+# --- a ledger that cannot be read ----------------------------------------------------------------------------------------------
+
+# No finding can be made of it, least of all that something is not in it.
+damage_a_ledger_that_is_a_folder() { rm $ledger && mkdir $ledger; }
+finds a_ledger_that_is_a_folder 1 0 --
+holds a_ledger_that_is_a_folder_is_all_that_is_said "$(cat "$scratch/out" "$scratch/err")" eval \
+    "[ ! -s '$scratch/out' ] && grep -qx 'locus: $ledger: Is a directory' '$scratch/err'"
 # --- symbolic links, and records that nobody filed -----------------------------------------------------------------------------
 
 # What lies behind a link is as it should be: it could be otherwise tomorrow, and nothing of the record would have changed.
@@ -365,14 +457,14 @@ damage_git_quoted_path() {
         edit "$named/ledger.jsonl" '1s/"nonce":"./"nonce":"x/' && "$forge" chain "$named/ledger.jsonl" && commit tamper
 }
 named='logs/a"b'
-finds git_quoted_path 1 1 "$named/ledger.jsonl:1|$history" -- --git
+finds git_quoted_path 1 2 "$named/ledger.jsonl:1|$history" "$named/ledger.jsonl:1|$tree" -- --git
 damage_git_path_with_a_newline() {
     mkdir "$lines" && head -n 2 $ledger | sed '1s/"bm1"/"a\\nb"/' >"$lines/ledger.jsonl" &&
         "$forge" chain "$lines/ledger.jsonl" && commit other && edit "$lines/ledger.jsonl" '1s/"nonce":"./"nonce":"x/' &&
         "$forge" chain "$lines/ledger.jsonl" && commit tamper
 }
 lines=$'logs/a\nb'
-finds git_path_with_a_newline 1 1 "logs/a?b/ledger.jsonl:1|$history" -- --git
+finds git_path_with_a_newline 1 2 "logs/a?b/ledger.jsonl:1|$history" "logs/a?b/ledger.jsonl:1|$tree" -- --git
 damage_git_grafts() { damage_16_committed && echo "$(git rev-parse HEAD) $(git rev-parse HEAD~4)" >.git/info/grafts; }
 finds git_grafts 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
 damage_git_grafts_elsewhere() { damage_git_grafts && mv .git/info/grafts "$scratch/grafts"; }
@@ -577,7 +669,7 @@ fi
 mv "$scratch/good" "$scratch/good_1"
 export LOG_VERSION=2
 make_good || fail good_record_2 "cannot be made"
-damage_rows_undamaged() { grep -q '^\[0,1,"A",1001]$' $one && grep -q '^{"t":"round","rows":4,' $one; }
+damage_rows_undamaged() { grep -q '^\[0,1,0,"A",1001]$' $one && grep -q '^{"t":"round","rows":4,' $one; }
 finds rows_undamaged 0 0 -- --git
 damage_rows_changed() { edit $one '4s/1001/1003/'; }
 finds rows_changed 1 1 "$one:3|$seal" --
@@ -599,6 +691,30 @@ damage_rows_of_a_crash() { edit $crashed '$d' && echo '[0,4,"A",1004]' >>$crashe
 finds rows_of_a_crash 0 0 --
 damage_rows_committed() { edit $one '4s/1001/1003/' && commit changed; }
 finds rows_committed 1 2 "$one:3|$seal" "$one:4|$history" -- --git
+damage_rows_forged_as_they_were() { forged && git diff --quiet; }
+finds rows_forged_as_they_were 0 0 -- --git
+damage_rows_of_no_shape() { edit $one '4s/^.0/[1/' && forged; }
+finds rows_of_no_shape 1 1 "$one:4|$seal" --
+damage_rows_of_a_shape_that_is_none() { edit $one '4s/^.0/["x"/' && forged; }
+finds rows_of_a_shape_that_is_none 1 1 "$one:4|$seal" --
+damage_rows_too_short() { edit $one '4s/,1001//' && forged; }
+finds rows_too_short 1 1 "$one:4|$seal" --
+damage_rows_too_long() { edit $one '4s/1001/1001,7/' && forged; }
+finds rows_too_long 1 1 "$one:4|$seal" --
+damage_rows_of_no_json() { edit $one '4s/1001/10 01/' && forged; }
+finds rows_of_no_json 1 1 "$one:4|$seal" --
+damage_rows_of_no_cell() { edit $one '4s/,0,"A"/,1,"A"/' && forged; }
+finds rows_of_no_cell 1 1 "$one:4|$seal" --
+damage_rows_of_no_arm() { edit $one '4s/"A"/"B"/' && forged; }
+finds rows_of_no_arm 1 1 "$one:4|$seal" --
+damage_rows_whose_time_is_none() { edit $one '4s/1001/"fast"/' && forged; }
+finds rows_whose_time_is_none 1 1 "$one:4|$seal" --
+damage_rows_counted_wrong() { edit $one '7s/"rows":4/"rows":3/' && forged; }
+finds rows_counted_wrong 1 1 "$one:7|$seal" --
+damage_rows_of_no_columns() { edit $one '2s/"round"/"round","round"/' && forged; }
+finds rows_of_no_columns 1 1 "$one:2|$seal" --
+damage_rows_of_a_crash_that_do_not_parse() { edit $crashed '$d' && edit $crashed '4s/1001/"fast"/' && "$forge" chain $crashed; }
+finds rows_of_a_crash_that_do_not_parse 1 1 "$crashed:4|$seal" --
 unset LOG_VERSION
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------

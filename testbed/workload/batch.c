@@ -8,12 +8,12 @@
 
 #include "testbed/workload/batch.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/number.h"
 #include "testbed/workload/known_trace.h"
 
 #define PREFIX "batch-"
@@ -29,13 +29,11 @@
 // A whole number without zeros before it, up to `next`, the character that has to follow. NULL: not of that form.
 static const char *number_read(const char *text, uint32_t *out)
 {
-    char *end;
-    if (!isdigit((unsigned char)text[0]) || text[0] == '0')
+    uint64_t number;
+    if (text[0] == '0' || !tb_number_take(&text, UINT32_MAX, &number))
         return NULL;
-    errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    *out = errno || number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
-    return end;
+    *out = (uint32_t)number;
+    return text;
 }
 
 static bool form_read(const char *text, struct tb_batch *out)

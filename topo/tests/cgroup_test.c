@@ -61,6 +61,8 @@ Test(cgroup, has_no_room_when_usage_is_above_the_limit)
     cr_assert_eq(ask().room_bytes, 0);
     level("/sys/fs/cgroup/a", "1000\n", "900\n", "active_file 5000\n");
     cr_assert_eq(ask().room_bytes, 1000, "file pages above usage do not make room beyond the limit");
+    level("/sys/fs/cgroup/a", "1000\n", "900\n", "active_file 18446744073709551615\ninactive_file 50\n");
+    cr_assert_eq(ask().room_bytes, 150, "a count of 2^63 or more is none, and wraps no sum");
 }
 
 Test(cgroup, reads_version_1_and_its_way_to_say_unlimited)

@@ -29,9 +29,7 @@ static int load(struct locus_topo *topo, const char *allowed_digits)
     for (const char *at = allowed_digits; *at; at++)
         topo_idset_add(&allowed, (unsigned)(*at - '0'));
     int error = topo_model_live(topo, tree_root, &allowed, &why);
-    if (!error)
-        topo_model_finish(topo);
-    return error;
+    return error ? error : topo_model_finish(topo, &why);
 }
 
 static struct locus_topo *loaded(const char *allowed_digits)
@@ -281,6 +279,14 @@ Test(live, lists_page_sizes_in_order)
     tree_file("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
     tree_file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
     tree_file("/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages", "broken\n");
+    static const char *const none[] = {"18014398509481985kB", "-64kB", "64KB", "64kBx"}; // the first would be 1 KiB if it wrapped
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%s/nr_hugepages", none[i]);
+        tree_file(path, "1\n");
+        snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%s/free_hugepages", none[i]);
+        tree_file(path, "1\n");
+    }
     topo_model_pages(topo, tree_root);
     cr_assert_eq(topo->info.pages_count, 3);
     cr_assert_eq(topo->pages[1].bytes, 2048u * 1024u);

@@ -109,6 +109,9 @@ Test(sysfs, refuses_malformed_meminfo)
                                       "Node 0 MemTotal: 18446744073709551615 kB\nNode 0 MemFree: 1 kB\n",
                                       "Node 0 MemTotal: 5 kB\nNode 0 MemFree: 1 kB\nNode 0 SReclaimable: ? kB\n"};
     tree_file(NODE_DIRECTORY "/online", "0\n");
+    tree_file("/proc/sys/number", "9223372036854775808\n");
+    uint64_t number;
+    cr_assert_eq(topo_sysfs_u64(tree_root, "/proc/sys/number", &number), -EINVAL, "2^63 is no figure of a machine");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct locus_node_memory memory;
         tree_file(NODE_DIRECTORY "/node0/meminfo", bad[i]);

@@ -148,6 +148,21 @@ Test(topo, says_what_is_wrong_with_a_synthetic_description)
         check_refused(bad[i].source, &bad[i]);
 }
 
+// hwloc lets such a size wrap, or cuts it to the largest that it has.
+Test(topo, refuses_memory_of_2_to_the_63_bytes)
+{
+    static const struct bad_source bad[] = {
+        {"pack:2 [numa(memory=9223372036854775808)] pu:1", -ERANGE, "2^63"},
+        {"[numa(memory=99999999999999999999GB)] pu:1", -ERANGE, "2^63"},
+        {"[numa(memory=18446744074GB)] pu:1", -ERANGE, "2^63"},
+        {"pack:2 [numa(memory=4611686018427387904)] pu:1", -ERANGE, "2^63"},
+    };
+    static const struct bad_source xml = {"memory_of_2_to_the_64.xml", -ERANGE, "node 1 has 2^63"};
+    check_refused(fixture(xml.source), &xml);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_refused(bad[i].source, &bad[i]);
+}
+
 Test(topo, a_reason_is_one_line_whatever_the_source_is_called)
 {
     static const char *const sources[] = {"no\nsuch/machine.xml", "no\nsuch\tmachine", "\x1b[2Jno/machine.xml", "\x7f"};

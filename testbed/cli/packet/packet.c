@@ -212,9 +212,8 @@ static int choose(struct visit *visit)
 
 static double seconds_of(const json_t *entry)
 {
-    struct tm utc = {0};
-    const char *end = strptime(tb_member_text(entry, "time"), TB_TIME_FORMAT, &utc);
-    return end ? (double)timegm(&utc) : NAN;
+    time_t at;
+    return tb_time_read(tb_member_text(entry, "time"), &at) ? (double)at : NAN;
 }
 
 // What the record has of a step: the longest run on any host that really ran it, and whether this host has one.

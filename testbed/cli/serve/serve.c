@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/base/number.h"
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
@@ -477,14 +478,12 @@ static int pool_read(struct arguments *arguments)
 {
     struct tb_serving_settings *settings = &arguments->cell.serving;
     size_t token_bytes = tb_shape_token_bytes(tb_serving_shape(settings));
-    uint64_t bytes;
-    char *end;
+    uint64_t bytes, tokens;
     if (!arguments->pool)
         return 0;
-    unsigned long long tokens = strtoull(arguments->pool, &end, 10);
     if (tb_cli_bytes(arguments->pool, token_bytes, TB_POOL_TOKENS_MAX * token_bytes, &bytes))
         settings->pool_tokens = bytes / token_bytes;
-    else if (arguments->pool[0] >= '1' && arguments->pool[0] <= '9' && strcmp(end, "t") == 0 && tokens <= TB_POOL_TOKENS_MAX)
+    else if (tb_number_word(arguments->pool, "", "t", 1, TB_POOL_TOKENS_MAX, &tokens))
         settings->pool_tokens = tokens;
     else {
         tb_error("--pool: '%s' is neither tokens (131072t) nor bytes of at least one token (4GiB)", arguments->pool);

@@ -14,7 +14,7 @@
 // --- bare metal, virtual or emulated -------------------------------------------------------------------------------------------
 
 // Firmware names of machines that are none. Only asked where the CPU has no flag for it (other architectures than x86).
-static bool is_virtual_product(const char *product)
+bool tb_machine_virtual(const char *product)
 {
     static const char *const names[] = {
         "KVM",  "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Standard PC", "HVM", "OpenStack", "Google Compute Engine",
@@ -23,6 +23,15 @@ static bool is_virtual_product(const char *product)
         if (strcasestr(product, names[i]))
             return true;
     return false;
+}
+
+const char *tb_machine_kind(const char *now)
+{
+    static const char *const kinds[][2] = {{"emulated", "emulated"}, {"virtual", "virtual"}, {"bare metal", "hardware"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(now, kinds[i][0], strlen(kinds[i][0])) == 0)
+            return kinds[i][1];
+    return "unknown";
 }
 
 static void machine_judge(struct tb_exam *exam, struct tb_finding *finding, const char *cpuinfo)
@@ -36,7 +45,7 @@ static void machine_judge(struct tb_exam *exam, struct tb_finding *finding, cons
         tb_finding_set(finding, TB_FINDING_UNFIT, "emulated (%.64s): counts are exact, times mean nothing", emulated);
         tb_finding_remedy(finding, "Measure times on hardware.");
     } else if ((has_flags && tb_words_have(json_string_value(flags), "hypervisor")) ||
-               (has_product && is_virtual_product(product))) {
+               (has_product && tb_machine_virtual(product))) {
         tb_finding_set(finding, TB_FINDING_NOTE, "virtual%s%.64s%s", has_product ? " (" : "", has_product ? product : "",
                        has_product ? ")" : "");
         tb_finding_remedy(finding, "Measure on bare metal, or take the figures as this virtual machine's and nobody else's.");

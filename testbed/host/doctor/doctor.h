@@ -86,6 +86,12 @@ int tb_doctor_script(FILE *stream, const struct tb_doctor *doctor, bool restore)
 json_t *tb_doctor_header(const struct tb_doctor *doctor); // for a log's header: fit, and by id {state, now}; NULL: no memory
 json_t *tb_doctor_brief(const struct tb_doctor *doctor);  // for the head of a JSON: fit, and the ids that stand against it; NULL
 
+// The kind of machine by what its finding `machine` says now, as a packet tells it: "hardware", "virtual", "emulated", "unknown".
+const char *tb_machine_kind(const char *now);
+
+// Does firmware of this product name (DMI) make it a virtual machine?
+bool tb_machine_virtual(const char *product);
+
 // What such a header says, in words: "fit", or "3 findings: governor, thp, load", or "not known to be fit: ..."; "" where there is
 // none (a log of before). True when it is fit.
 bool tb_doctor_header_says(const json_t *header, char *out, size_t bytes);

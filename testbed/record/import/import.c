@@ -4,8 +4,8 @@
 //
 // It lies in a folder of its own, and everything is asked there: the same `locus verify` that checks our own record reads its
 // ledger, logs and packets. What verify does not ask is asked here: that a packet has its seal and nothing that the ledger does
-// not know, that its postulates are ours, that its records are not other texts here, and that nobody calls an emulated machine
-// hardware. A packet comes from a stranger: nothing in it is believed before it was asked.
+// not know, that its postulates are ours, and that its records are not other texts here. A packet comes from a stranger: nothing in
+// it is believed before it was asked.
 //
 // Whatever is at home must be the beginning of what came; then a folder is made of both, on the same file system, and takes the
 // place of the one at home. The ledger stays locked from the first look on, so that no run goes on in the old one. Records go to
@@ -172,39 +172,33 @@ static void postulate_check(struct tb_import *import, size_t line, const char *i
               line, id, own, sha256, own_sha256);
 }
 
-static void emulation_check(struct tb_import *import, const char *name)
-{
-    char why[300];
-    struct tb_log_view view;
-    const char *kind = tb_member_text(import->packet, "kind");
-    if (tb_log_load(path_of(import->folder, name).text, &view, why, sizeof why))
-        return; // empty, or verify says what is the matter
-    bool emulated = tb_log_emulated(&view) || strstr(tb_member_text(view.header, "env.cpu.model"), "QEMU TCG");
-    if (emulated != (strcmp(kind, "emulated") == 0))
-        found(import, "%s/%s: made %s emulated machine, and the packet says '%s'", import->host, name, emulated ? "in an" : "in no",
-              kind);
-    tb_log_view_close(&view);
-}
-
 static void run_check(struct tb_import *import, size_t line, const json_t *open)
 {
     const char *log = tb_member_text(open, "log");
     if (!tb_tar_name_valid(log))
         found(import, "%s/ledger.jsonl:%zu: no name of a log: %.100s", import->host, line, log);
-    else if (import->packet)
-        emulation_check(import, log);
     postulate_check(import, line, tb_member_text(open, "postulate_id"), tb_member_text(open, "postulate_sha256"), "");
 }
 
-// A run of this host, or of another one that is on record here: otherwise the record would be of a run that nobody knows.
-static bool run_known(const struct tb_import *import, const char *run)
+// A run of this host, or of another one that is on record here: otherwise the record would be of a run that nobody knows. That a
+// ledger here cannot be read, or not to its end, is another matter.
+static void run_check_known(struct tb_import *import, size_t line, const char *record, const char *run)
 {
-    if (tb_ledger_last(&import->ledger, SIZE_MAX, "open", "run", run))
-        return true;
     struct tb_store here = {0};
-    bool known = tb_store_add_ledgers(&here, "logs") == 0 && tb_store_last(&here, "open", "run", run, NULL);
+    if (tb_ledger_last(&import->ledger, SIZE_MAX, "open", "run", run))
+        return;
+    int rc = tb_store_add_ledgers(&here, "logs");
+    bool known = !rc && tb_store_last(&here, "open", "run", run, NULL);
+    const struct tb_store_host *broken = known ? NULL : tb_store_broken(&here);
+    if (rc)
+        found(import, "logs: %s: so nobody knows whether run %.60s is on record here", strerror(-rc), run);
+    else if (broken)
+        found(import, "%s:%zu: %s: so nobody knows whether run %.60s is on record here (see: locus verify)", broken->path,
+              broken->ledger.broken_line, broken->ledger.broken, run);
+    else if (!known)
+        found(import, "%s/ledger.jsonl:%zu: %s is of run %.60s, and that is not on record here: import that run's host first",
+              import->host, line, record, run);
     tb_store_close(&here);
-    return known;
 }
 
 // That what comes is what was filed, verify asks.
@@ -228,9 +222,8 @@ static void record_check(struct tb_import *import, size_t line, const json_t *en
     else if (rc && access(path_of(import->folder, path).text, F_OK))
         found(import, "%s/ledger.jsonl:%zu: %s is not here, and did not come along: let it, as %s/%s", host, line, path, host,
               path);
-    else if (!run_known(import, tb_member_text(entry, "run")))
-        found(import, "%s/ledger.jsonl:%zu: %s is of run %.60s, and that is not on record here: import that run's host first", host,
-              line, path, tb_member_text(entry, "run"));
+    else
+        run_check_known(import, line, path, tb_member_text(entry, "run"));
 }
 
 static void entries_check(struct tb_import *import)
@@ -333,7 +326,10 @@ static bool is_of_home(const char *name)
 static void other_ledger(struct tb_import *import, const char *here)
 {
     struct tb_chain ours;
-    if (tb_chain_load(here, &ours) == 0 && ours.broken_line)
+    int rc = tb_chain_load(here, &ours);
+    if (rc)
+        found(import, "%s: %s", here, strerror(-rc));
+    else if (ours.broken_line)
         found(import, "%s:%zu: %s: nothing comes to it (see: locus verify)", here, ours.broken_line, ours.broken);
     else
         found(import,
@@ -377,8 +373,16 @@ static void compare_all(struct tb_import *import)
 {
     struct tb_import_path here = path_of(import->to, "ledger.jsonl"), there = path_of(import->folder, "ledger.jsonl");
     size_t bytes[2] = {0};
+    char twin[256];
     struct stat about;
     import->new_host = lstat(import->to, &about) != 0;
+    if (import->new_host && errno != ENOENT && errno != ENOTDIR) {
+        found(import, "%s: %s", import->to, strerror(errno));
+        return;
+    }
+    if (import->new_host && tb_host_twin(import->config->root, import->host, twin, sizeof twin))
+        found(import, "%s is here, and %s differs from it in case alone: one of them has to measure under another name (--host NAME)",
+              twin, import->host);
     if (!import->new_host && !S_ISDIR(about.st_mode)) {
         found(import, "%s is here, and is no folder", import->to);
         return;

@@ -45,7 +45,7 @@ bool tb_tar_name_valid(const char *name)
     size_t parts = 1;
     for (const char *part = name;; part++, parts++) {
         size_t length = strspn(part, allowed);
-        if (length == 0 || *part == '.' || parts > NAME_PARTS_MAX)
+        if (length == 0 || *part == '.' || *part == '-' || parts > NAME_PARTS_MAX)
             return false;
         part += length;
         if (*part != '/')
@@ -322,14 +322,11 @@ static char *xml_text(void)
 
 static char *doctor_text(char kind[16])
 {
-    static const char *const kinds[][2] = {{"emulated", "emulated"}, {"virtual", "virtual"}, {"bare metal", "hardware"}};
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     char *text = NULL;
     if (doctor && tb_doctor_look("", doctor) == 0) {
         const struct tb_finding *machine = tb_doctor_find(doctor, "machine");
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && machine; i++)
-            if (strncmp(machine->now, kinds[i][0], strlen(kinds[i][0])) == 0)
-                snprintf(kind, 16, "%s", kinds[i][1]);
+        snprintf(kind, 16, "%s", tb_machine_kind(machine ? machine->now : ""));
         text = dumped(tb_doctor_header(doctor));
         tb_doctor_close(doctor);
     }

@@ -75,7 +75,7 @@ int tb_packet_line_check(const json_t *line, char *why, size_t why_bytes);
 #define TB_TAR_HOST 64 // with the NUL
 #define TB_TAR_NAME 256
 
-// Up to three parts between slashes, each of letters, digits, '.', '_' and '-', and none begins with a '.'.
+// Up to three parts between slashes, each of letters, digits, '.', '_' and '-', and none begins with a '.' or a '-'.
 bool tb_tar_name_valid(const char *name);
 
 // Unpacks an archive as folder/HOST, which must not be there, in an empty folder. All files have the same HOST, whose name is

@@ -28,6 +28,20 @@ static void file_remove(void)
 
 TestSuite(record_chain, .init = file_make, .fini = file_remove);
 
+// --- memory that runs out ---
+
+static long allocations_left = -1; // -1: no limit
+
+static void *scarce_malloc(size_t bytes)
+{
+    if (allocations_left == 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    allocations_left -= allocations_left > 0;
+    return malloc(bytes);
+}
+
 static void save(const char *data, size_t bytes)
 {
     FILE *file = fopen(path, "w");
@@ -239,4 +253,29 @@ Test(record_chain, hashes_of_files_and_memory_agree_with_the_standard)
                                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ag"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_assert_eq(tb_hash_parse(wrong[i], &hash), -EINVAL, "%s", wrong[i]);
+}
+
+// Whatever cannot be had, a chain that is whole is never called broken: it is read, or there was no memory.
+Test(record_chain, is_not_called_broken_for_want_of_memory)
+{
+    size_t ends[LINES], failed = 0;
+    const char *data = sample(ends);
+    save(data, ends[LINES - 1]);
+    json_set_alloc_funcs(scarce_malloc, free);
+    for (long limit = 0;; limit++) {
+        struct tb_chain chain;
+        allocations_left = limit;
+        int rc = tb_chain_load(path, &chain);
+        allocations_left = -1;
+        cr_expect(rc == 0 || rc == -ENOMEM, "after %ld allocations: %d", limit, rc);
+        if (rc) {
+            failed++;
+            continue;
+        }
+        cr_expect(chain.broken_line == 0 && chain.count == LINES, "after %ld allocations: %s", limit, chain.broken);
+        tb_chain_close(&chain);
+        if (limit > 1000) // more than it needs
+            break;
+    }
+    cr_expect_gt(failed, LINES);
 }

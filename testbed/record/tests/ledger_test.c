@@ -271,3 +271,13 @@ Test(record_ledger, what_is_no_checkpoint_is_refused)
         cr_assert_eq(tb_checkpoint_parse(wrong[i], &parsed), -EINVAL, "'%s'", wrong[i]);
     cr_assert_eq(tb_checkpoint_parse("host 1 " HEX, &parsed), 0);
 }
+
+Test(record_ledger, of_a_name_that_differs_in_case_alone_is_not_begun)
+{
+    tb_ledger_close(open_or_create(true));
+    refused("Host", true, -EINVAL, "differs in case alone");
+    refused("Host", false, -ENOENT, "No such file");
+    refused("-host", true, -EINVAL, "cannot name a host");
+    refused("my host", true, -EINVAL, "cannot name a host");
+    tb_ledger_close(open_or_create(true)); // its own goes on
+}

@@ -89,15 +89,17 @@ static void run(const struct forged_run *forged, bool crash)
                      forged->log, "postulate_id", forged->postulate_id, "postulate_sha256", sha256, "kind", forged->kind));
     snprintf(path, sizeof path, "logs/" HOST "/%s", forged->log);
     json_t *header =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s}, s:{s:{}}}", "t", "hdr", "v", 1, "run", forged->id, "nonce",
-                  forged->nonce, "kind", forged->kind, "postulate", "path", forged->postulate, "sha256", sha256, "env", "build");
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:{s:s, s:s}, s:[{s:s}], s:[{s:s}], s:{s:{}}}", "t", "hdr", "v", 1, "run",
+                  forged->id, "nonce", forged->nonce, "kind", forged->kind, "time", "2026-01-01T00:00:00Z", "postulate", "path",
+                  forged->postulate, "sha256", sha256, "arms", "key", "A", "cells", "name", "churn/full", "env", "build");
     if (getenv("LOG_VERSION"))
         json_object_set_new(header, "v", json_integer(atoi(getenv("LOG_VERSION"))));
     name_commits(header, forged->postulate);
     must(tb_log_create(&log, path, header), path);
     json_decref(header);
     for (int round = 0; round < 4; round++)
-        add(log, json_pack("{s:s, s:i, s:s, s:i}", "t", "s", "round", round, "arm", "A", "time_ns", 1000 + round));
+        add(log, json_pack("{s:s, s:i, s:i, s:s, s:b, s:i}", "t", "s", "round", round, "cell", 0, "arm", "A", "valid", true, "time_ns",
+                           1000 + round));
     must(tb_log_flush(log), path);
     if (crash) {
         tb_log_abandon(log);
@@ -106,7 +108,7 @@ static void run(const struct forged_run *forged, bool crash)
         return;
     }
     add(log, json_pack("{s:s, s:{}}", "t", "after", "counters"));
-    add(log, json_pack("{s:s, s:s}", "t", "sum", "verdict", "survived"));
+    add(log, json_pack("{s:s, s:[{s:s}], s:s}", "t", "sum", "predictions", "id", "P1", "verdict", "survived"));
     must(tb_log_seal(log, "complete", NULL, &head, &lines), path);
     tb_hash_text(&head, head_text);
     append(json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "t", "close", "run", forged->id, "log_head", head_text, "log_lines",
@@ -152,7 +154,7 @@ static void update_close(json_t *object)
         if (strcmp(json_string_value(json_object_get(object, "run")), runs[i].id))
             continue;
         snprintf(path, sizeof path, "logs/" HOST "/%s", runs[i].log);
-        must(tb_chain_load(path, &chain), path);
+        must(tb_chain_load_groups(path, &chain), path);
         tb_hash_text(&chain.entries[chain.count - 1].head, head);
         json_object_set_new(object, "log_head", json_string(head));
         json_object_set_new(object, "log_lines", json_integer((json_int_t)chain.count));
@@ -169,22 +171,30 @@ static void update_line(json_t *object, size_t line)
         update_close(object);
 }
 
+// A line without a hash is a row: the next line's hash covers it.
 static void rewrite(const char *path, change_line *change)
 {
     struct tb_hash head = {{0}};
-    char *line = NULL, *text = NULL, *written = NULL;
+    char *line = NULL, *text = NULL, *written = NULL, rows[4096] = "";
     size_t room = 0, text_bytes = 0, bytes, number = 0;
     FILE *in = fopen(path, "re"), *out = open_memstream(&text, &text_bytes);
     must(!in || !out ? errno : 0, path);
     while (getline(&line, &room, in) > 0) {
+        number++;
+        if (line[0] == '[') {
+            must(strlen(rows) + strlen(line) < sizeof rows ? 0 : ENOSPC, path);
+            strcat(rows, line);
+            continue;
+        }
         json_t *object = json_loads(line, 0, NULL);
         must(object ? 0 : EINVAL, path);
         json_object_del(object, "h");
-        change(object, ++number);
-        must(tb_chain_line(&head, object, &written, &bytes), path);
+        change(object, number);
+        must(tb_chain_group(&head, rows, strlen(rows), object, &written, &bytes), path);
         fwrite(written, 1, bytes, out);
         free(written);
         json_decref(object);
+        rows[0] = '\0';
     }
     fclose(in);
     fclose(out);

@@ -5,20 +5,21 @@
 //
 // Then each log against itself, and against what the ledger says of its run. Here the order matters: a broken chain makes all that
 // follows it worthless, and a log of another run would differ in everything. So the first disagreement is reported, and it is the
-// cause. At last the logs of which no ledger knows.
-#include <dirent.h>
+// cause. A log that agrees with its ledger is then read as its readers read it, each row once. At last what of it cannot all be
+// true: packets that say hardware of a virtual machine.
 #include <errno.h>
-#include <fnmatch.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "testbed/base/file.h"
+#include "testbed/base/sha256.h"
 #include "testbed/base/stamp.h"
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/host/head.h"
 #include "testbed/record/ledger.h"
+#include "testbed/record/log.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
 #include "testbed/record/verify/verify_internal.h"
@@ -48,7 +49,9 @@ static void check_file(struct verify *verify, const struct verify_host *host, si
 {
     char own[TB_HASH_TEXT];
     int rc = tb_hash_file(path, own);
-    if (rc == -ENOENT || rc == -ENOTDIR)
+    if (rc == -ENOMEM)
+        tb_verify_impossible(verify, rc, "%s: %s", path, strerror(-rc));
+    else if (rc == -ENOENT || rc == -ENOTDIR)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "the %s here is missing: %s", what, path);
     else if (rc)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "the %s here cannot be read: %s: %s", what, path,
@@ -75,7 +78,10 @@ static void postulate_line(struct verify *verify, struct verify_host *host, cons
         return;
     const char *id = tb_member_text(entry, "id");
     size_t above = tb_ledger_filing(&host->chain, line, id);
+    char clean[8];
     host->postulates += !above;
+    if (tb_postulate_id(id, clean) || strcmp(clean, id))
+        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "'%.60s' is no number of a postulate: four digits", id);
     if (!above) {
         check_file(verify, host, line, "postulate filed", tb_member_text(entry, "sha256"), tb_member_text(entry, "path"));
         tb_verify_link(verify, tb_member_text(entry, "path"), 0);
@@ -115,9 +121,14 @@ static void open_line(struct verify *verify, struct verify_host *host, const jso
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "run %s is opened a second time", run.id);
         return;
     }
-    int length = snprintf(run.log, sizeof run.log, "%s/%s/%s", verify->config->root, host->name, tb_member_text(entry, "log"));
-    if (length >= (int)sizeof run.log) {
-        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "run %s has a log with too long a name", run.id);
+    const char *log = tb_member_text(entry, "log");
+    if (!tb_run_named(run.id)) {
+        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "'%.60s' is no id of a run", run.id);
+        return;
+    }
+    int length = snprintf(run.log, sizeof run.log, "%s/%s/%s", verify->config->root, host->name, log);
+    if (length >= (int)sizeof run.log || !tb_tar_name_valid(log)) {
+        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "no name of a log: %.100s", log);
         return;
     }
     if (strcmp(run.kind, "official") == 0)
@@ -129,7 +140,7 @@ static void close_line(struct verify *verify, struct verify_host *host, const js
 {
     struct verify_run *run = find_run(host, tb_member_text(entry, "run"));
     if (!run)
-        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "closes run '%s', which was never opened",
+        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "closes run '%.60s', which was never opened",
                           tb_member_text(entry, "run"));
     else if (run->close)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "closes run %s a second time", run->id);
@@ -320,7 +331,7 @@ static const char *log_verdict(const struct tb_chain *chain)
     return "";
 }
 
-static void close_agrees(struct verify *verify, const struct verify_host *host, const struct verify_run *run,
+static bool close_agrees(struct verify *verify, const struct verify_host *host, const struct verify_run *run,
                          const struct tb_chain *chain, bool sealed)
 {
     char head[TB_HASH_TEXT] = "";
@@ -342,27 +353,33 @@ static void close_agrees(struct verify *verify, const struct verify_host *host, 
     else if (*verdict && complete && strcmp(verdict, tb_member_text(run->close, "verdict")))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, chain->count, "the log's verdict is '%s', and %s has '%s' for run %s",
                           verdict, host->ledger, tb_member_text(run->close, "verdict"), run->id);
+    else
+        return true;
+    return false;
 }
 
 // A ledger whose chain is broken may well have closed the run after the break.
-static void never_closed(struct verify *verify, struct verify_host *host, const struct verify_run *run,
+static bool never_closed(struct verify *verify, struct verify_host *host, const struct verify_run *run,
                          const struct tb_chain *chain, bool sealed)
 {
     if (host->chain.broken_line)
-        return;
+        return true;
     if (sealed) {
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, run->line, "run %s was never closed, though its log is sealed: %s",
                           run->id, run->log);
-        return;
+        return false;
     }
     tb_verify_add(verify, host->crashed,
                   json_pack("{s:s, s:s, s:I, s:b}", "run", run->id, "log", run->log, "lines", (json_int_t)chain->count, "cut",
                             (int)chain->torn));
+    return true;
 }
 
 static void unreadable(struct verify *verify, const struct verify_host *host, const struct verify_run *run, int rc)
 {
-    if (rc != -ENOENT && rc != -ENOTDIR)
+    if (rc == -ENOMEM)
+        tb_verify_impossible(verify, rc, "%s: %s", run->log, strerror(-rc));
+    else if (rc != -ENOENT && rc != -ENOTDIR)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, run->line, "the log of run %s cannot be read: %s: %s", run->id,
                           run->log, strerror(-rc));
     else if (run->close)
@@ -382,55 +399,87 @@ static void commits_take(struct verify_run *run, const struct tb_chain *chain)
                  tb_member_text(header, names[i]));
 }
 
+// As the log says: by the program's own mark, the CPU's name, the doctor, or the firmware.
+static const char *machine_of(const json_t *header)
+{
+    const char *kind = tb_machine_kind(tb_member_text(header, "doctor.findings.machine.now"));
+    if (*tb_member_text(header, "emulated") || strstr(tb_member_text(header, "env.cpu.model"), "QEMU TCG"))
+        return "emulated";
+    return strcmp(kind, "virtual") && tb_machine_virtual(tb_member_text(header, "env.dmi.product_name")) ? "virtual" : kind;
+}
+
+// As every reader of it takes it: each line in its place, each row of its shape, of a cell and an arm that there are.
+static void lines_hold(struct verify *verify, const struct verify_run *run, struct tb_log_view *view)
+{
+    char why[256];
+    const char *fault = why;
+    size_t line = 0;
+    int rc = view->chain.count ? tb_log_take(view, &line, why, sizeof why) : 0;
+    if (!rc)
+        line = tb_log_check(view, &fault);
+    if (rc == -ENOMEM)
+        tb_verify_impossible(verify, rc, "%s: %s", run->log, strerror(-rc));
+    else if (line)
+        tb_verify_finding(verify, WITNESS_LOG, run->log, line, "%s", fault);
+}
+
 static void log_check(struct verify *verify, struct verify_host *host, struct verify_run *run)
 {
-    struct tb_chain chain;
-    int rc = tb_chain_load_groups(run->log, &chain);
+    struct tb_log_view view = {.header = NULL};
+    struct tb_chain *chain = &view.chain;
+    int rc = tb_chain_load_groups(run->log, chain);
     if (rc) {
         unreadable(verify, host, run, rc);
         return;
     }
     bool sealed = false;
-    commits_take(run, &chain);
-    if (chain_holds(verify, run, &chain) && header_agrees(verify, host, run, &chain) &&
-        replicates_agree(verify, host, run, &chain) && seal_holds(verify, run, &chain, &sealed)) {
-        if (run->close)
-            close_agrees(verify, host, run, &chain, sealed);
-        else
-            never_closed(verify, host, run, &chain, sealed);
-    }
+    commits_take(run, chain);
+    run->machine = chain->count ? machine_of(chain->entries[0].object) : NULL;
+    if (chain_holds(verify, run, chain) && header_agrees(verify, host, run, chain) && replicates_agree(verify, host, run, chain) &&
+        seal_holds(verify, run, chain, &sealed) &&
+        (run->close ? close_agrees(verify, host, run, chain, sealed) : never_closed(verify, host, run, chain, sealed)))
+        lines_hold(verify, run, &view);
     host->sealed += sealed;
-    tb_chain_close(&chain);
+    tb_log_view_close(&view);
 }
 
-static bool is_known(const struct verify_host *host, const char *path)
+// --- what kind of machine a packet says it is of -------------------------------------------------------------------------------
+
+// `made` is the machine of a log or of the packet's own doctor.json. What does not say, contradicts nothing.
+static void machine_agrees(struct verify *verify, const struct verify_host *host, size_t line, const char *file, const char *made)
 {
-    for (size_t i = 0; i < host->runs_count; i++)
-        if (strcmp(host->runs[i].log, path) == 0)
-            return true;
-    return strcmp(host->ledger, path) == 0;
+    const char *said = tb_member_text(host->chain.entries[line - 1].object, "kind");
+    bool emulated = strcmp(made, "emulated") == 0;
+    if (emulated != (strcmp(said, "emulated") == 0))
+        tb_verify_finding(verify, WITNESS_LEDGER, file, 1, "made in %s emulated machine, and the packet says '%s' (%s:%zu)",
+                          emulated ? "an" : "no", said, host->ledger, line);
+    else if (strcmp(made, "virtual") == 0 && strcmp(said, "hardware") == 0)
+        tb_verify_finding(verify, WITNESS_LEDGER, file, 1, "made in a virtual machine, and the packet says 'hardware' (%s:%zu)",
+                          host->ledger, line);
 }
 
-static void strays_check(struct verify *verify, const struct verify_host *host)
+static void doctor_agrees(struct verify *verify, const struct verify_host *host, size_t line)
 {
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s/%s", verify->config->root, host->name);
-    FTS *walk = tb_file_walk(folder);
-    if (!walk) {
-        tb_verify_impossible(verify, -errno, "%s: %s", folder, strerror(errno));
-        return;
+    char path[PATH_MAX];
+    const char *id = tb_member_text(host->chain.entries[line - 1].object, "packet");
+    snprintf(path, sizeof path, "%.3000s/%s/" TB_PACKET_FOLDER "/%.60s/doctor.json", verify->config->root, host->name, id);
+    json_t *doctor = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    const char *now = tb_member_text(doctor, "findings.machine.now");
+    if (*now)
+        machine_agrees(verify, host, line, path, tb_machine_kind(now));
+    json_decref(doctor);
+}
+
+static void machines_agree(struct verify *verify, const struct verify_host *host)
+{
+    for (size_t line = 1; line <= host->chain.count; line++) {
+        if (strcmp(tb_member_text(host->chain.entries[line - 1].object, "t"), "packet"))
+            continue;
+        doctor_agrees(verify, host, line);
+        for (size_t i = 0; i < host->runs_count && host->runs[i].line < line; i++)
+            if (host->runs[i].machine)
+                machine_agrees(verify, host, line, host->runs[i].log, host->runs[i].machine);
     }
-    for (FTSENT *entry; (entry = fts_read(walk));) {
-        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
-            tb_verify_impossible(verify, -entry->fts_errno, "%s: %s", entry->fts_path, strerror(entry->fts_errno));
-        else if (entry->fts_info == FTS_SL)
-            tb_verify_link(verify, entry->fts_path, strlen(verify->config->root));
-        else if (host->chain.broken_line || (entry->fts_info == FTS_F && entry->fts_statp->st_size == 0))
-            continue; // opened after the break, perhaps; or of a process that died before it opened its run
-        else if (entry->fts_info != FTS_DP && fnmatch("?*.jsonl", entry->fts_name, 0) == 0 && !is_known(host, entry->fts_path))
-            tb_verify_finding(verify, WITNESS_LEDGER, entry->fts_path, 1, "a stray log: no run of %s wrote it", host->ledger);
-    }
-    fts_close(walk);
 }
 
 // --- a host --------------------------------------------------------------------------------------------------------------------
@@ -460,17 +509,37 @@ static void check_line(struct verify *verify, struct verify_host *host, size_t l
 // Their order is the chain's, and time only what a clock said; but one that goes back was wrong, before or now.
 static void check_times(struct verify *verify, const struct verify_host *host)
 {
-    for (size_t i = 1; i < host->chain.count; i++) {
-        const char *before = tb_member_text(host->chain.entries[i - 1].object, "time");
-        const char *now = tb_member_text(host->chain.entries[i].object, "time");
-        struct tm before_parts = {0}, now_parts = {0};
-        if (!strptime(before, TB_TIME_FORMAT, &before_parts) || !strptime(now, TB_TIME_FORMAT, &now_parts))
+    const char *before = NULL;
+    time_t then = 0;
+    size_t above = 0;
+    for (size_t line = 1; line <= host->chain.count; line++) {
+        const char *now = tb_member_text(host->chain.entries[line - 1].object, "time");
+        time_t time;
+        if (!tb_time_read(now, &time)) {
+            tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "its time, '%.40s', is none", now);
             continue;
-        long long back = (long long)timegm(&before_parts) - (long long)timegm(&now_parts);
-        if (back > 0)
-            tb_verify_remark(verify, host->ledger, i + 1, "its time, %s, is %lld s before that of line %zu, %s: a clock was wrong",
-                             now, back, i, before);
+        }
+        if (before && time < then)
+            tb_verify_remark(verify, host->ledger, line, "its time, %s, is %lld s before that of line %zu, %s: a clock was wrong", now,
+                             (long long)(then - time), above, before);
+        before = now;
+        then = time;
+        above = line;
     }
+}
+
+// A folder of this name could not be made by a run, and is no word that a command could be given.
+static void check_name(struct verify *verify, const struct verify_host *host)
+{
+    char twin[sizeof host->name];
+    if (host->chain.count && !tb_host_name_valid(host->name))
+        tb_verify_finding(verify, WITNESS_FILES, host->ledger, 1,
+                          "'%s' cannot name a host: letters, digits, '.', '_' and '-', of which the first is neither '.' nor '-'",
+                          host->name);
+    if (host->chain.count && tb_host_twin(verify->config->root, host->name, twin, sizeof twin) && strcmp(twin, host->name) < 0)
+        tb_verify_finding(verify, WITNESS_FILES, host->ledger, 1,
+                          "host %s differs from host %s in case alone: where the file system does not tell them apart, one hides the "
+                          "other", host->name, twin);
 }
 
 void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out)
@@ -496,10 +565,12 @@ void tb_verify_host(struct verify *verify, const char *name, struct verify_host 
         tb_verify_finding(verify, WITNESS_LEDGER_CHAIN, out->ledger, out->chain.broken_line, "%s", out->chain.broken);
     for (size_t line = 1; line <= out->chain.count; line++)
         check_line(verify, out, line);
+    check_name(verify, out);
     check_times(verify, out);
     for (size_t i = 0; i < out->runs_count; i++)
         log_check(verify, out, &out->runs[i]);
-    strays_check(verify, out);
+    machines_agree(verify, out);
+    tb_verify_host_strays(verify, out);
 }
 
 void tb_verify_host_close(struct verify_host *host)
@@ -533,31 +604,6 @@ static bool are_all(const struct verify *verify)
     return all;
 }
 
-static int is_record(const struct dirent *entry)
-{
-    return tb_record_named(entry->d_name);
-}
-
-static void check_unfiled(struct verify *verify)
-{
-    struct dirent **names = NULL;
-    char path[PATH_MAX];
-    int found = scandir(TB_RECORD_FOLDER, &names, is_record, alphasort);
-    for (int i = 0; i < found; i++) {
-        bool filed = false;
-        snprintf(path, sizeof path, TB_RECORD_FOLDER "/%s", names[i]->d_name);
-        for (size_t host = 0; host < verify->hosts_count && !filed; host++)
-            filed = tb_ledger_last(&verify->hosts[host].chain, SIZE_MAX, "record", "path", path) > 0;
-        if (!filed)
-            tb_verify_finding(
-                verify, WITNESS_LEDGER, path, 1,
-                "a record that no ledger has entered: `locus record file` does that, and otherwise it does not belong "
-                "here");
-        free(names[i]);
-    }
-    free(names);
-}
-
 void tb_verify_records(struct verify *verify)
 {
     for (const struct verify_host *host = verify->hosts; host < verify->hosts + verify->hosts_count; host++)
@@ -568,5 +614,5 @@ void tb_verify_records(struct verify *verify)
                 tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "a record of run '%s', which was never opened", id);
         }
     if (are_all(verify))
-        check_unfiled(verify);
+        tb_verify_record_strays(verify);
 }

@@ -28,6 +28,7 @@ struct verify_run {
     const char *postulate_path; // as it was filed; NULL: it was not, or only afterwards
     size_t filed;               // the line of that filing; 0: none
     char commits[2][TB_HASH_TEXT]; // of its postulate and of its source, as its log names them; ""
+    const char *machine;        // "hardware", "virtual", "emulated" or "unknown", as its log says; NULL: that could not be read
     const json_t *close;        // NULL: never closed
     size_t line;                // of its opening
     char log[PATH_MAX];
@@ -72,6 +73,11 @@ void tb_verify_link(struct verify *verify, const char *path, size_t from);
 // Reads the ledger of root/name and checks it with all that it names. tb_verify_host_close() in any case.
 void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out);
 void tb_verify_host_close(struct verify_host *host);
+
+// Findings about files that nothing of the record names: below the host's folder, and below those of records and postulates. What
+// a packet left that was not sealed is a remark, since it may have crashed.
+void tb_verify_host_strays(struct verify *verify, const struct verify_host *host);
+void tb_verify_record_strays(struct verify *verify);
 
 // Are the runs of all records known? They may be other hosts': records are often written on one machine. And is every record filed?
 void tb_verify_records(struct verify *verify);

@@ -47,6 +47,7 @@ static const struct tb_fleet_word words[] = {
     {"log broken", "log broken", TB_FLEET_SPOILT},
     {"log missing", "log missing", TB_FLEET_SPOILT},
     {"not in the ledger", "unledgered", TB_FLEET_SPOILT},
+    {"ledger broken", "no ledger", TB_FLEET_SPOILT},
     {"not run", ".", TB_FLEET_NOT_RUN},
     {"no verdict", "no verdict", TB_FLEET_SPOILT},
 };

@@ -34,6 +34,7 @@ static const struct tb_verdict_look looks[] = {
     {"log broken", "its log is not what was written", TB_TONE_POOR},
     {"log missing", "the ledger knows of it, and there is no log", TB_TONE_POOR},
     {"not in the ledger", "nothing shows that it was promised", TB_TONE_POOR},
+    {"ledger broken", "its ledger cannot be read to the end, so nobody knows what it says of the run", TB_TONE_POOR},
 };
 
 const struct tb_verdict_look *tb_verdict_look_at(size_t i)
@@ -576,7 +577,9 @@ static void put_source(struct tb_doc *doc, const struct tb_store_run *run)
         {"time", "time", tb_member_text(header, "time")},
         {"log", "log", run->path},
         {"head", "last hash", head},
-        {NULL, "ledger", run->opened ? "opened before the first sample" : "does not know this log"},
+        {NULL, "ledger", run->opened                      ? "opened before the first sample"
+                         : run->host->ledger.broken_line ? "is broken, so nobody can tell"
+                                                         : "does not know this log"},
         {NULL, "postulate", tb_member_text(header, "postulate.path")},
         {NULL, "its SHA-256", tb_member_text(header, "postulate.sha256")},
     };

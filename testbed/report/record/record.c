@@ -27,23 +27,25 @@ static const char folder[] = TB_RECORD_FOLDER;
 static const char interpretation[] = "\n## Interpretation\n", next_question[] = "\n## Next question\n";
 
 // What the run replicates, with the verdicts that its host's ledger has.
-static void put_replication(FILE *out, const struct tb_log_view *view)
+static int put_replication(FILE *out, const struct tb_log_view *view, char *why, size_t why_bytes)
 {
     const json_t *runs = json_object_get(view->header, "replicates");
     struct tb_chain ledger = {.count = 0};
     struct tb_words words;
     char host[64], path[128];
     if (!runs)
-        return;
+        return 0;
     tb_store_host_of(view->path, host, sizeof host);
     snprintf(path, sizeof path, "logs/%s/ledger.jsonl", host);
-    bool loaded = tb_chain_load(path, &ledger) == 0;
+    int rc = tb_chain_load(path, &ledger);
+    if (rc && rc != -ENOENT)
+        return snprintf(why, why_bytes, "%s: %s", path, strerror(-rc)), rc;
     fprintf(out, "This is a replication of %s.\n\n", tb_replicated_words(runs, &ledger, &words));
-    if (loaded)
-        tb_chain_close(&ledger);
+    tb_chain_close(&ledger);
+    return 0;
 }
 
-char *tb_record_draft(const struct tb_log_view *view)
+int tb_record_draft(const struct tb_log_view *view, char **out_text, char *why_not, size_t why_bytes)
 {
     const json_t *header = view->header, *summary = view->summary;
     const char *run = tb_member_text(header, "run"), *why = tb_member_text(summary, "why"), *emulated = tb_log_emulated(view);
@@ -52,7 +54,7 @@ char *tb_record_draft(const struct tb_log_view *view)
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
-        return NULL;
+        return snprintf(why_not, why_bytes, "%s", strerror(ENOMEM)), -ENOMEM;
     tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
     fprintf(out,
             "<!-- locus record, run %s. Only the last two sections are written by a person. -->\n"
@@ -65,7 +67,7 @@ char *tb_record_draft(const struct tb_log_view *view)
                 emulated);
     fprintf(out, "**Question:** %s\n\n", tb_member_text(header, "experiment.question"));
     fprintf(out, "**Verdict: %s**%s%s%s\n\n", tb_member_text(summary, "verdict"), *why ? " (" : "", why, *why ? ")" : "");
-    put_replication(out, view);
+    int rc = put_replication(out, view, why_not, why_bytes);
     if (*paper)
         fprintf(out, "Repeats experiment %s of the LOCUS paper.\n\n", paper);
     fprintf(out,
@@ -77,7 +79,14 @@ char *tb_record_draft(const struct tb_log_view *view)
             "%s\n<!-- What does this mean, and what does it not? -->\n"
             "%s\n<!-- One sentence with a question mark. -->\n",
             interpretation, next_question);
-    return fclose(out) ? (free(text), NULL) : text;
+    bool composed = !ferror(out);
+    if ((fclose(out) || !composed) && !rc)
+        rc = (snprintf(why_not, why_bytes, "%s", strerror(ENOMEM)), -ENOMEM);
+    if (rc)
+        free(text);
+    else
+        *out_text = text;
+    return rc;
 }
 
 int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
@@ -144,13 +153,13 @@ static int altered(const char *draft, const char *fresh, char *why, size_t why_b
 
 int tb_record_check(const struct tb_log_view *view, const char *draft, char *why, size_t why_bytes)
 {
-    char *fresh = tb_record_draft(view), *begin = fresh ? strstr(fresh, interpretation) : NULL;
-    if (!begin) {
-        free(fresh);
-        return snprintf(why, why_bytes, "1: out of memory"), -ENOMEM;
-    }
+    char *fresh, reason[400];
+    int rc = tb_record_draft(view, &fresh, reason, sizeof reason);
+    if (rc)
+        return snprintf(why, why_bytes, "1: %s", reason), rc;
+    const char *begin = strstr(fresh, interpretation);
     size_t machine = (size_t)(begin - fresh) + sizeof interpretation - 1;
-    int rc = strncmp(draft, fresh, machine) ? altered(draft, fresh, why, why_bytes) : 0;
+    rc = strncmp(draft, fresh, machine) ? altered(draft, fresh, why, why_bytes) : 0;
     free(fresh);
     if (rc)
         return rc;
@@ -183,10 +192,15 @@ int tb_record_official(const struct tb_log_view *view, char *why, size_t why_byt
         snprintf(why, why_bytes, "logs: %s (see `locus verify`)", strerror(-rc));
         return rc;
     }
+    const struct tb_store_host *broken = tb_store_broken(&filed);
     if (strcmp(tb_member_text(tb_store_last(&filed, "close", "run", run, NULL), "log_head"), head) != 0) {
-        snprintf(why, why_bytes, "%s: no ledger below logs/ has an entry for it with this last hash (see `locus verify`)",
-                 view->path);
         rc = -EINVAL;
+        if (broken)
+            snprintf(why, why_bytes, "%s:%zu: %s, so nobody knows whether %s is in it (see `locus verify`)", broken->path,
+                     broken->ledger.broken_line, broken->ledger.broken, view->path);
+        else
+            snprintf(why, why_bytes, "%s: no ledger below logs/ has an entry for it with this last hash (see `locus verify`)",
+                     view->path);
     }
     tb_store_close(&filed);
     return rc;

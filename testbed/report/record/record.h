@@ -14,8 +14,9 @@
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
 
-// The record of that log, its two sections empty; malloc'd. NULL without memory.
-char *tb_record_draft(const struct tb_log_view *view);
+// The record of that log, its two sections empty; *text is malloc'd. 0, or -errno with why: no memory, or the ledger that knows the
+// verdicts of the runs that this one replicates cannot be read.
+int tb_record_draft(const struct tb_log_view *view, char **text, char *why, size_t why_bytes);
 
 // The run that a draft says it is of. 0, or -EINVAL when it does not say.
 int tb_record_run(const char *draft, char run[TB_RUN_TEXT]);

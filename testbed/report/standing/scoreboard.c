@@ -52,7 +52,7 @@ static const char *reason_of(const struct tb_store_run *run, const char **why)
     const struct tb_log_view *view = &run->view;
     const char *verdict = tb_member_text(view->summary, "verdict"), *kind = tb_member_text(view->header, "kind");
     *why = run->why;
-    if (run->state != TB_RUN_WHOLE && run->state != TB_RUN_UNCLOSED)
+    if (run->state != TB_RUN_WHOLE && run->state != TB_RUN_UNCLOSED && run->state != TB_RUN_UNKNOWN)
         return run->state == TB_RUN_CRASHED ? "unsealed" : tb_run_verdict(run);
     *why = "nobody had to say beforehand what it would show";
     if (strcmp(kind, "official"))

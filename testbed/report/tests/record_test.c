@@ -51,8 +51,8 @@ static void clean_up(void)
 
 static char *drafted(const struct tb_log_view *view)
 {
-    char *text = tb_record_draft(view);
-    cr_assert(text);
+    char *text, why[256];
+    cr_assert_eq(tb_record_draft(view, &text, why, sizeof why), 0);
     return text;
 }
 
@@ -144,6 +144,12 @@ Test(record, says_which_runs_it_replicates_and_what_came_of_them, .fini = clean_
     text = filled(&view);
     SAYS(text, "This is a replication of " RUN " (survived), 0002-20261121T101500Z-000000 (not in the ledger).\n");
     cr_expect_eq(tb_record_check(&view, text, why, sizeof why), 0, "%s", why);
+
+    // What cannot be read is not "not in the ledger".
+    cr_assert(rename("logs/bm1/ledger.jsonl", "kept") == 0 && mkdir("logs/bm1/ledger.jsonl", 0777) == 0);
+    char *unread = NULL;
+    cr_expect_eq(tb_record_draft(&view, &unread, why, sizeof why), -EISDIR);
+    SAYS(why, "ledger.jsonl: Is a directory");
     free(text);
     tb_log_view_close(&view);
 }
