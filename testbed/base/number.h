@@ -13,7 +13,8 @@
 // The digits at *at, up to `most`; *at moves behind them. false: there are none, or the number is larger; nothing is changed.
 bool tb_number_take(const char **at, uint64_t most, uint64_t *out);
 
-// `text` is such a number between `before` and `after`, and no more: "16t", "first6000". false: it is not, or outside [least, most].
+// `text` is such a number between `before` and `after`, and no more: "16t", "first6000". false: it is not, or outside of
+// [least, most].
 bool tb_number_word(const char *text, const char *before, const char *after, uint64_t least, uint64_t most, uint64_t *out);
 
 #endif

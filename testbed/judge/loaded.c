@@ -169,7 +169,6 @@ static void tail_load(const json_t *object, struct tb_tail *out, double *clock_n
         *clock_ns = time_ns(object, "clock_ns");
 }
 
-
 static void sample_load(const json_t *line, const struct tb_counter_set *counters, struct tb_sample *out)
 {
     out->ran = json_is_true(tb_member(line, "ran"));

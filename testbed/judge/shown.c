@@ -66,7 +66,8 @@ const char *tb_replicated_words(const json_t *runs, const struct tb_chain *ledge
         const char *id = json_is_string(run) ? json_string_value(run) : "?";
         size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", id);
         const char *verdict = line ? tb_member_text(ledger->entries[line - 1].object, "verdict") : "";
-        tb_say(out, "%s%s (%s)", i ? ", " : "", id, verdict[0] ? verdict : ledger->broken_line ? "its ledger is broken" : "not in the ledger");
+        const char *lacks = ledger->broken_line ? "its ledger is broken" : "not in the ledger";
+        tb_say(out, "%s%s (%s)", i ? ", " : "", id, verdict[0] ? verdict : lacks);
     }
     return out->text;
 }

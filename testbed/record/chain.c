@@ -158,7 +158,7 @@ static int line_take(struct tb_chain *chain, const char *line, size_t length, bo
 
 // Behind the entries there are `rows` lines without a hash, and one with: do they follow? 1; 0: the chain is broken; -ENOMEM.
 static int group_follows(struct tb_chain *chain, const char *data, const char *end, const char *last, size_t rows,
-                          const struct tb_hash *head, struct tb_hash *claimed)
+                         const struct tb_hash *head, struct tb_hash *claimed)
 {
     const char *first = data + chain->bytes, *newline = line_end(last, end);
     if (!hash_claimed(last, (size_t)(newline - last), claimed)) {

@@ -83,13 +83,15 @@ static int open_checked(struct tb_ledger *ledger, const char *root, const char *
 {
     char twin[256];
     if (!tb_host_name_valid(host) || strlen(host) >= sizeof ledger->host) {
-        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-', of which the first is neither "
-                 "'.' nor '-'", host, sizeof ledger->host - 1);
+        snprintf(why, why_bytes,
+                 "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-', of which the first is neither "
+                 "'.' nor '-'",
+                 host, sizeof ledger->host - 1);
         return -EINVAL;
     }
     if (create && tb_host_twin(root, host, twin, sizeof twin)) {
-        snprintf(why, why_bytes, "%s/%s: there is %s/%s, which differs in case alone: name one host otherwise (--host NAME)", root, host,
-                 root, twin);
+        snprintf(why, why_bytes, "%s/%s: there is %s/%s, which differs in case alone: name one host otherwise (--host NAME)", root,
+                 host, root, twin);
         return -EINVAL;
     }
     memcpy(ledger->host, host, strlen(host) + 1);

@@ -118,6 +118,11 @@ changed() {
         { fail "$name" "the change could not be made: $(tail -n 1 "$scratch/change")"; return; }
     wrong "$name" "$word" "$scratch/changed.tar"
 }
+# The ledger's word on the log's last hash, brought up to date.
+closed_anew() {
+    local head
+    head=$(tail -n 1 "$log" | jq -r .h) && sed -i "/\"t\":\"close\"/s/\"log_head\":\"[0-9a-f]*\"/\"log_head\":\"$head\"/" ledger.jsonl
+}
 reseal=true
 log=$(cd "$at" && echo 0010-*/*.jsonl)
 changed a_changed_log "bm1/$log:[0-9]*: " "sed -i s/unmeasurable/survived/ $log"
@@ -155,6 +160,23 @@ forged an_emulated_machine_called_hardware "made in an emulated machine, and the
     "sed -i '1s/\"emulated\":null/\"emulated\":\"n2\"/' $log && '$forge' chain $log"
 forged hardware_called_emulated "made in no emulated machine" \
     "sed -i '$last\"kind\":\"[a-z]*\"/\"kind\":\"emulated\"/' ledger.jsonl"
+said='"machine":{"state":"[a-z]*","decides":true,"now":"[^"]*"'
+as_hardware="sed -i '$last\"kind\":\"[a-z]*\"/\"kind\":\"hardware\"/' ledger.jsonl"
+forged a_virtual_machine_called_hardware "$log:1: made in a virtual machine, and the packet says 'hardware'" \
+    "sed -i '1s/$said/\"machine\":{\"now\":\"virtual (KVM)\"/' $log && '$forge' chain $log && closed_anew && $as_hardware"
+forged a_virtual_machine_by_its_firmware "$log:1: made in a virtual machine, and the packet says 'hardware'" \
+    "sed -i '1s/$said/\"machine\":{\"now\":\"bare metal\"/; 1s/\"product_name\":\"[^\"]*\"/\"product_name\":\"KVM\"/' $log &&
+        '$forge' chain $log && closed_anew && $as_hardware"
+forged a_virtual_machine_by_its_own_doctor "doctor.json:1: made in a virtual machine, and the packet says 'hardware'" \
+    "jq '.findings.machine.now = \"virtual\"' packet/$made/doctor.json >x && mv x packet/$made/doctor.json && $as_hardware"
+forged a_summary_without_predictions "$log:[0-9]*: a summary without predictions" \
+    "sed -i 's/\"predictions\":\[/\"foretold\":[/' $log && '$forge' chain $log && closed_anew"
+forged a_header_of_no_time "$log:1: the header's time is no time" \
+    "sed -i '1s/\"time\":\"2/\"time\":\"x/' $log && '$forge' chain $log && closed_anew"
+forged a_ledger_of_no_time "ledger.jsonl:2: its time, 'x.*', is none" "sed -i '2s/\"time\":\"2/\"time\":\"x/' ledger.jsonl"
+forged a_run_whose_id_begins_with_a_dash "'-010-.*' is no id of a run" "sed -i 's/\"run\":\"0010-/\"run\":\"-010-/' ledger.jsonl"
+forged a_packet_whose_id_begins_with_a_dash "no name of a packet's file" \
+    "mv packet/$made packet/-x && sed -i 's|$made|-x|g' ledger.jsonl"
 forged a_name_in_the_list_that_leads_out "no name that a packet's file can have" \
     "sed -i 's|\"packet/$made/topo.json\"|\"../../../topo.json\"|' ledger.jsonl"
 
@@ -179,7 +201,7 @@ odd() {
     wrong "$1" "$2" "$archive"
 }
 odd_file() { tar --append --file "$scratch/odd.tar" --format=ustar -C "$scratch" --transform="s|^x\$|$1|" x; }
-for entry in '../x' '/etc/x' 'a/../../x' '.hidden' 'a/b/c/d' 'a\nb' 'a b'; do
+for entry in '../x' '/etc/x' 'a/../../x' '.hidden' '-rf' 'a/-x' 'a/b/c/d' 'a\nb' 'a b'; do
     odd "the_name_$(tr -c 'a-z.\n' _ <<<"$entry")" "no name of a packet's file" "bm1/$entry"
 done
 odd an_absolute_name "no name of a packet's file" /x
@@ -325,6 +347,12 @@ shrinks a_ledger_written_anew 'one of the two ledgers was written anew' "cp '$sc
 shrinks a_link 'neither a file nor a folder' 'ln -s /etc/passwd x'
 shrinks a_fifo_in_a_folder 'neither a file nor a folder' 'mkfifo x'
 shrinks a_stray_log 'a stray log' "cp $log 0010-cross-node-write-touch/20260101T000000Z-abcdef.jsonl"
+shrinks a_log_that_is_called_otherwise 'a stray file' "cp $log ${log%l}"
+shrinks a_profile_of_no_run 'a stray file' "mkdir x.perf && echo x >x.perf/profile.txt"
+mkdir "$scratch/twin" && cp -a "$scratch/whole" "$scratch/twin/BM1" && cp -a "$scratch/whole" "$scratch/twin/-n" &&
+    sed -i '1s/"bm1"/"BM1"/' "$scratch/twin/BM1/ledger.jsonl" && "$forge" chain "$scratch/twin/BM1/ledger.jsonl"
+refuses_filing a_host_that_differs_in_case 'bm1 is here, and BM1 differs from it in case alone' "$scratch/twin/BM1"
+refuses_filing a_host_that_begins_with_a_dash "'-n' cannot name a host" "$scratch/twin/-n"
 mv $home/bm1 "$scratch/lost"
 past() { ! brings && grep -q 'had [0-9]*.*an older checkpoint' "$out" && [ ! -e $home/bm1 ]; }
 shorter() {
@@ -445,6 +473,15 @@ resealed a_record_that_is_not_filed '0002-two.md: its ledger does not know it' "
 resealed a_record_that_leads_out 'no name of a record' "sed -i 's|$record|experiments/../0001-one.md|' ledger.jsonl"
 resealed a_record_of_a_run_that_is_not_here "import that run's host first" \
     "sed -i '/\"t\":\"record\"/s/aaaaaa/eeeeee/' ledger.jsonl"
+# A ledger here that is broken may have it: that is another matter.
+mkdir -p logs/bm9 && echo '{"t":"ledger"}' >logs/bm9/ledger.jsonl
+resealed a_record_of_a_run_that_nobody_can_look_up \
+    'logs/bm9/ledger.jsonl:1: changed: it does not end with its hash: so nobody knows whether run' \
+    "sed -i '/\"t\":\"record\"/s/aaaaaa/eeeeee/' ledger.jsonl"
+rm logs/bm9/ledger.jsonl && mkdir logs/bm9/ledger.jsonl
+resealed a_record_of_a_run_in_a_ledger_that_cannot_be_read 'logs: Is a directory: so nobody knows whether run' \
+    "sed -i '/\"t\":\"record\"/s/aaaaaa/eeeeee/' ledger.jsonl"
+rm -r logs/bm9
 resealed a_packet_that_does_not_bring_its_record "$record is not here, and did not come along" "rm -r experiments"
 why=
 check unless_it_is_here in_clone rival eval "cp '$scratch/author/$record' $record && '$LOCUS' packet import '$scratch/changed.tar'"
@@ -475,6 +512,11 @@ if full_disk true 2>"$err"; then
     check and_says_so grep -q 'No space left on device' "$err"
     why=
     check the_record_is_whole_all_the_same locus 0 verify --logs build/logs
+    # The page leads to the runs' pages: where these do not fit, there is none, nor half of one.
+    full_disk sh -c "'$LOCUS' report --logs build/logs -o '$scratch/small/r.html'; echo \$?; cd '$scratch/small'
+        ls -A . | grep -v '^r\$'; ls -A r | grep -v '[.]html\$'" >"$out" 2>"$err"
+    holds a_page_that_is_not_whole_is_not_there "$(cat "$out" "$err")" eval \
+        "[ \"\$(cat '$out')\" = 1 ] && grep -q '/r/.*html: No space left on device' '$err'"
 else
     skip full_disk "no mount namespace for this user"
 fi

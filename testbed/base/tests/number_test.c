@@ -51,8 +51,8 @@ Test(number, sizes_have_units_and_the_same_end)
     cr_expect_eq(size("1GB"), 1 << 30);
     cr_expect_eq(size("7B"), 7);
     cr_expect_eq(size("8388607T"), UINT64_C(8388607) << 40);
-    static const char *const none[] = {"8388608T", "8388608TiB", "16777216T", "9007199254740992K", "18014398509481985K", "K",
-                                       "4iB", "4KB ", "4Ki", "4 K"};
+    static const char *const none[] = {"8388608T", "8388608TiB", "16777216T", "9007199254740992K", "18014398509481985K", "K", "4iB",
+                                       "4KB ",     "4Ki",        "4 K"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         cr_expect_eq(size(none[i]), NONE, "'%s'", none[i]);
 }

@@ -31,7 +31,7 @@ static const char documentation[] =
     "What is there may grow, and nothing else: each file must be the beginning of the one that comes. Where anything is wrong, "
     "nothing is brought home. All of it is looked at in a folder of its own: ledger and logs as `locus verify` does, that the "
     "postulates are the ones of this repository, and of a packet that its archive is to the byte as it was made, that nothing is "
-    "missing, too much or there twice, every hash up to the seal, and that nobody calls an emulated machine hardware. Then it "
+    "missing, too much or there twice, and every hash up to the seal. Then it "
     "takes the place of what is there, in one step.\n\n"
     "Records that the host filed lie in HOST/experiments/ and come to experiments/; another text of that name is refused.\n\n"
     "A checkpoint says what a ledger was. With --checkpoints not even a host of which this record was lost can rewrite its past: "

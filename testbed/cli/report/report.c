@@ -177,9 +177,9 @@ static int make_pages(const struct arguments *arguments, const struct tb_store *
     const struct tb_page page = {.store = store, .measured = measured, .folder = name};
     if (!arguments->output && make_folder("build"))
         return TB_EXIT_FAILED;
-    int status = put(output, tb_page_index, &page);
-    if (status == TB_EXIT_OK && !only)
-        status = put_beside(folder, &page);
+    int status = only ? TB_EXIT_OK : put_beside(folder, &page); // before the page that leads to them
+    if (status == TB_EXIT_OK)
+        status = put(output, tb_page_index, &page);
     if (status || strcmp(output, "-") == 0)
         return status;
     tb_page_answer(&answer, store);

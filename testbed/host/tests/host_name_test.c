@@ -26,7 +26,8 @@ Test(host_name, a_hosts_name_is_a_folders_name)
 // "my host" and "my/host" would be one host if anything were replaced.
 Test(host_name, what_cannot_name_a_folder_is_refused_and_not_replaced)
 {
-    static const char *const none[] = {"my host", "my/host", "../up", "..", ".hidden", "-n", "--", "\xc3\xa9t\xc3\xa9", "///", "a\nb"};
+    static const char *const none[] = {"my host", "my/host",           "../up", "..",  ".hidden", "-n",
+                                       "--",      "\xc3\xa9t\xc3\xa9", "///",   "a\nb"};
     char name[64];
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         setenv("LOCUS_HOST", none[i], 1);

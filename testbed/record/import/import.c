@@ -381,8 +381,9 @@ static void compare_all(struct tb_import *import)
         return;
     }
     if (import->new_host && tb_host_twin(import->config->root, import->host, twin, sizeof twin))
-        found(import, "%s is here, and %s differs from it in case alone: one of them has to measure under another name (--host NAME)",
-              twin, import->host);
+        found(import,
+              "%s is here, and %s differs from it in case alone: one of them has to measure under another name (--host NAME)", twin,
+              import->host);
     if (!import->new_host && !S_ISDIR(about.st_mode)) {
         found(import, "%s is here, and is no folder", import->to);
         return;

@@ -98,8 +98,8 @@ static void run(const struct forged_run *forged, bool crash)
     must(tb_log_create(&log, path, header), path);
     json_decref(header);
     for (int round = 0; round < 4; round++)
-        add(log, json_pack("{s:s, s:i, s:i, s:s, s:b, s:i}", "t", "s", "round", round, "cell", 0, "arm", "A", "valid", true, "time_ns",
-                           1000 + round));
+        add(log, json_pack("{s:s, s:i, s:i, s:s, s:b, s:i}", "t", "s", "round", round, "cell", 0, "arm", "A", "valid", true,
+                           "time_ns", 1000 + round));
     must(tb_log_flush(log), path);
     if (crash) {
         tb_log_abandon(log);

@@ -4,15 +4,17 @@
 //
 // Each kind of damage has a witness that its author would have had to change as well:
 //
-//   a log's own chain and seal     a changed, missing or moved line, a cut tail
+//   a log's own chain and seal     a changed, missing or moved line, a cut tail; a line that no reader could use (tb_log_check())
 //   the ledger                     a log that is missing, swapped, stray or of another run; a postulate that was edited, or filed
 //                                  after its run was opened; a run that was opened and dropped; a record that was never filed; a
-//                                  run that says it replicates other runs than came before it
+//                                  run that says it replicates other runs than came before it; an entry whose time or id is none;
+//                                  a packet that calls a virtual machine hardware; a file that nothing names
 //   the ledger's chain             the same done to the ledger itself
 //   an older checkpoint            the ledger's end cut off together with its logs; everything written anew, consistently
 //   git history                    the same, as far as it had been committed; a postulate that did not come before its log
 //   the key                        a checkpoint that was not signed by whom it should be
-//   the file system                a symbolic link in place of a file or a folder of the record: it may lead elsewhere tomorrow
+//   the file system                a symbolic link in place of a file or a folder of the record: it may lead elsewhere tomorrow; a
+//                                  host whose name is none, or differs from another's in case alone
 //
 // That history cannot prove something is no damage. So it is no finding either, and does not change an exit status: it is said, by
 // host and run (git.order below).
@@ -40,7 +42,8 @@ struct tb_verify_config {
 // no history, a program that is not installed): `why` says what to do. -errno. *report is a new reference:
 //
 //   findings    [{file, line, what, witness}]              empty: nothing is wrong
-//   remarks     [{file, line, what}]                       what is no damage and should be known: times of a ledger that go back
+//   remarks     [{file, line, what}]                       what is no damage and should be known: times of a ledger that go back,
+//               files of a packet that was not sealed
 //   sought      [{host, postulate, file, line, runs, verdicts [text]}]   postulates with several official runs that were closed on
 //               one host, so that each verdict stands beside those that came before; file and line: where the last was opened
 //   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, packets, checkpoint}]

@@ -520,8 +520,8 @@ static void check_times(struct verify *verify, const struct verify_host *host)
             continue;
         }
         if (before && time < then)
-            tb_verify_remark(verify, host->ledger, line, "its time, %s, is %lld s before that of line %zu, %s: a clock was wrong", now,
-                             (long long)(then - time), above, before);
+            tb_verify_remark(verify, host->ledger, line, "its time, %s, is %lld s before that of line %zu, %s: a clock was wrong",
+                             now, (long long)(then - time), above, before);
         before = now;
         then = time;
         above = line;
@@ -537,9 +537,11 @@ static void check_name(struct verify *verify, const struct verify_host *host)
                           "'%s' cannot name a host: letters, digits, '.', '_' and '-', of which the first is neither '.' nor '-'",
                           host->name);
     if (host->chain.count && tb_host_twin(verify->config->root, host->name, twin, sizeof twin) && strcmp(twin, host->name) < 0)
-        tb_verify_finding(verify, WITNESS_FILES, host->ledger, 1,
-                          "host %s differs from host %s in case alone: where the file system does not tell them apart, one hides the "
-                          "other", host->name, twin);
+        tb_verify_finding(
+            verify, WITNESS_FILES, host->ledger, 1,
+            "host %s differs from host %s in case alone: where the file system does not tell them apart, one hides the "
+            "other",
+            host->name, twin);
 }
 
 void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out)

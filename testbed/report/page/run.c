@@ -577,9 +577,10 @@ static void put_source(struct tb_doc *doc, const struct tb_store_run *run)
         {"time", "time", tb_member_text(header, "time")},
         {"log", "log", run->path},
         {"head", "last hash", head},
-        {NULL, "ledger", run->opened                      ? "opened before the first sample"
-                         : run->host->ledger.broken_line ? "is broken, so nobody can tell"
-                                                         : "does not know this log"},
+        {NULL, "ledger",
+         run->opened                     ? "opened before the first sample"
+         : run->host->ledger.broken_line ? "is broken, so nobody can tell"
+                                         : "does not know this log"},
         {NULL, "postulate", tb_member_text(header, "postulate.path")},
         {NULL, "its SHA-256", tb_member_text(header, "postulate.sha256")},
     };

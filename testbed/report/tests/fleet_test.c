@@ -200,7 +200,7 @@ Test(fleet, names_a_broken_ledger_and_shows_the_others)
     cr_assert_eq(strncmp(tb_member_text(host_of("bm2"), "broken"), "line 1: ", 8), 0);
     cr_assert(json_is_null(tb_member(host_of("bm1"), "broken")));
     TELLS(result_of("bm1", "P1"), "verdict", "survived");
-    TELLS(result_of("bm2", "P1"), "verdict", "not in the ledger");
+    TELLS(result_of("bm2", "P1"), "verdict", "ledger broken");
 }
 
 Test(fleet, warns_when_hosts_ran_different_versions)

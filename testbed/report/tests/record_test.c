@@ -51,7 +51,7 @@ static void clean_up(void)
 
 static char *drafted(const struct tb_log_view *view)
 {
-    char *text, why[256];
+    char *text;
     cr_assert_eq(tb_record_draft(view, &text, why, sizeof why), 0);
     return text;
 }
