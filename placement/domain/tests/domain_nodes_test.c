@@ -6,6 +6,10 @@
 
 #include "placement/blocks/pool_internal.h"
 #include "placement/memory/region_verify.h"
+#include "topo/tests/tree.h"
+
+#include <sched.h>
+#include <sys/mount.h>
 
 #define PAGE 4096u
 
@@ -70,6 +74,47 @@ Test(domain_nodes, sizes_that_make_no_sense_are_refused)
 }
 
 // --- nodes ---------------------------------------------------------------------------------------------------------------------
+
+// From here on this machine's files say that the node has no CPUs and that a device works from there, and that the next one has
+// all CPUs. False: they cannot be covered here.
+static bool shown_as_a_gpus(int node)
+{
+    char text[32], path[128];
+    tree_open();
+    snprintf(text, sizeof text, "%d-%d\n", node, node + 1);
+    tree_file(NODE_DIRECTORY "/online", text);
+    tree_file(NODE_DIRECTORY "/has_memory", text);
+    snprintf(text, sizeof text, "%d\n", node);
+    tree_file(NODE_DIRECTORY "/has_generic_initiator", text);
+    tree_node(node, "\n", "10 20\n", 1 << 20, 1 << 20);
+    tree_node(node + 1, "0-8191\n", "20 10\n", 1 << 20, 1 << 20);
+    snprintf(path, sizeof path, "%s" NODE_DIRECTORY, tree_root);
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount(path, NODE_DIRECTORY, NULL, MS_BIND, NULL) == 0;
+}
+
+Test(domain_nodes, a_gpus_memory_is_a_home_only_if_it_is_named, .fini = tree_close)
+{
+    int node = some_node();
+    uint32_t home;
+    struct locus_domain *domain = NULL;
+    struct locus_domain_config config = usual(LOCUS_EXHAUSTED_REFUSE);
+    config.nodes = &node;
+    config.nodes_count = 1;
+    if (!shown_as_a_gpus(node))
+        cr_skip_test("needs root: mounts over /sys in a private namespace");
+    cr_assert_eq(locus_domain_open(&domain, &config), 0, "named");
+    cr_expect_eq(locus_domain_home_of_node(domain, node, &home), 0);
+    closed(domain);
+    config.nodes_count = 0;
+    int error = locus_domain_open(&domain, &config); // the other node may be there and allowed, or not
+    if (error)
+        cr_expect_eq(error, -EINVAL);
+    else {
+        cr_expect_eq(locus_domain_home_of_node(domain, node, &home), -ENODEV, "by default");
+        closed(domain);
+    }
+}
 
 // All nodes with memory that this process may use, but for tiny ones that cannot hold what these tests want.
 static struct locus_nodes roomy_nodes(void)

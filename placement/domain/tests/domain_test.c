@@ -9,7 +9,7 @@ TestSuite(domain, .timeout = 60);
 // --- homes ---------------------------------------------------------------------------------------------------------------------
 
 Test(domain, without_a_list_every_node_with_memory_is_a_home)
-{
+{ // but a GPU's: domain_nodes_test.c
     struct locus_domain_config config = {
         .size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = 64, .policy = LOCUS_POLICY_FIRST_TOUCH};
     struct locus_domain *domain = opened(&config);

@@ -309,7 +309,7 @@ Test(policy, what_is_populated_beyond_the_groups_limit_is_refused_whatever_the_p
     }
 }
 
-// Under 32 MiB, in a process that has all pages of a span at the moment at which it may be touched: killed, unless open looks first.
+// Under 32 MiB, in a process that has all pages of a span as soon as it may be touched: killed, unless open looks first.
 static int open_locked_in_a_small_group(void *argument)
 {
     struct locus_region_config config = on_nodes(LOCUS_POLICY_FIRST_TOUCH, (struct locus_nodes){{0}});
