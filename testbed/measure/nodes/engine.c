@@ -26,7 +26,7 @@ static bool has_memory(const struct locus_topo_node *node)
     return node->allowed && locus_topo_node_by_default(node);
 }
 
-// CPUs that are on this node and on stations before it (topo_node.h) belong to those: from here on `skip` passes over them.
+// A CPU that several nodes list (topo_node.h) is for the first station that has a thread there.
 static bool is_taken(const struct tb_nodes_run *run, unsigned cpu)
 {
     for (uint32_t s = 0; s < run->count; s++)
