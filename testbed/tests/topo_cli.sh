@@ -90,11 +90,6 @@ refused root_that_is_no_machine 'fixtures: it lacks sys/devices/system/cpu' --ro
 refused two_machines 'name it once' --root "$scratch/box" --topology pu:2
 rm "$scratch/box/sys/devices/system/node/node2/meminfo"
 refused root_that_lacks_a_file 'box: it lacks the memory of node 2' --root "$scratch/box"
-for variable in HWLOC_FSROOT HWLOC_XMLFILE HWLOC_SYNTHETIC; do
-    export $variable="$scratch/box"
-    refuses "environment_$variable" 1 "$variable" topo
-    unset $variable
-done
 
 json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\":\"$(uname -r)\"" \
     '"bytes":'"$(getconf PAGESIZE)"

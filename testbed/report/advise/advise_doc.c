@@ -599,8 +599,7 @@ static void say_plan(const struct tb_advise_machine *machine, const char *descri
         say_nodes(words, &machine->homes);
     else
         tb_say(words, "no node");
-    tb_say(words, homes < 2 ? ", so between nodes there is nothing to choose." : "%s. These placements would be compared there.",
-           machine->equally_near ? ", none farther than another" : "");
+    tb_say(words, homes < 2 ? ", so between nodes there is nothing to choose." : ". These placements would be compared there.");
     if (locus_nodes_count(&machine->bare) > 0) {
         tb_say(words, " Memory without CPUs: ");
         say_nodes(words, &machine->bare);

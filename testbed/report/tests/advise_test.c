@@ -285,3 +285,28 @@ Test(advise, one_node_has_nothing_to_choose)
     locus_nodes_add(&one.machine.barred, 1);
     page_is("testbed/report/tests/golden/advise_home.txt", &one);
 }
+
+static void plan_says(const char *description, const char *words, bool expected)
+{
+    struct tb_advise_machine machine;
+    struct locus_topo *topo = NULL;
+    char why[256] = "";
+    cr_assert_eq(locus_topo_open(&topo, description, why, sizeof why), 0, "%s", why);
+    tb_advise_machine_of(topo, &machine);
+    locus_topo_close(topo);
+    doc_says(tb_advise_plan_doc(NULL, &machine, "box"), words, expected);
+}
+
+Test(advise, a_described_machine_is_planned_for_by_its_own_nodes)
+{
+    const char *two = "topo/tests/fixtures/sparse.xml", *tiers = "topo/tests/fixtures/tiers.xml";
+    plan_says(two, "box has memory and CPUs on nodes 4, 5. These placements would be compared there. Nothing was measured.", true);
+    plan_says(two, "numactl --cpunodebind=5 --membind=5 ENGINE", true);
+    plan_says(two, "numactl --interleave=4,5 ENGINE", true);
+    plan_says(two, "process", false);
+    plan_says(tiers, "on nodes 1, 2. These placements", true); // how far they are apart it does not say
+    plan_says(tiers, "Memory without CPUs: nodes 0, 3.", true);
+    plan_says("pu:2", "box has memory and CPUs on node 0, so between nodes there is nothing to choose.", true);
+    plan_says("pu:2", "numactl", false);
+    plan_says("pack:2 [numa(memory=0)] core:1 pu:1", "box has memory and CPUs on no node, so", true);
+}
