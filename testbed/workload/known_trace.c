@@ -15,11 +15,12 @@
 static const struct known {
     const char *name, *file;
     const char *folder;         // NULL: LOCUS_TRACES
+    const char *from;           // where it can be had
 } traces[] = {
-    {"sample", "sample.csv", "testbed/workload"},
-    {"azure-conv", "AzureLLMInferenceTrace_conv.csv", NULL},
-    {"azure-code", "AzureLLMInferenceTrace_code.csv", NULL},
-    {"mooncake", "conversation_trace.jsonl", NULL},
+    {"sample", "sample.csv", "testbed/workload", NULL},
+    {"azure-conv", "AzureLLMInferenceTrace_conv.csv", NULL, "github.com/Azure/AzurePublicDataset/tree/master/data"},
+    {"azure-code", "AzureLLMInferenceTrace_code.csv", NULL, "github.com/Azure/AzurePublicDataset/tree/master/data"},
+    {"mooncake", "conversation_trace.jsonl", NULL, "github.com/kvcache-ai/Mooncake/tree/main/FAST25-release/traces"},
 };
 
 static const struct known *find(const char *name)
@@ -63,8 +64,8 @@ bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "there is no %s: run locus in the project's folder, which has %s/%s", name, known->folder,
                  known->file);
     else
-        snprintf(why, why_bytes, "there is no %s: set LOCUS_TRACES to the folder that has %s (it is not in %.120s)", name,
-                 known->file, folder_of(known));
+        snprintf(why, why_bytes, "there is no %s: set LOCUS_TRACES to the folder that has %s (it is not in %.120s; %s has it)",
+                 name, known->file, folder_of(known), known->from);
     return true;
 }
 
