@@ -125,7 +125,7 @@ int tb_room_host(struct tb_room_host *out)
     *out = (struct tb_room_host){.cgroup_bytes = UINT64_MAX};
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
         const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        if (!node->allowed || node->memory.total_bytes == 0)
+        if (!node->allowed || !locus_topo_node_by_default(node) || node->memory.total_bytes == 0)
             continue;
         locus_nodes_add(&out->nodes, node->os_index);
         if (node->cpus_allowed_count > 0)
