@@ -143,7 +143,8 @@ $(B)/checked/%.o: %.c Makefile
 
 # The commit goes into every log. The stamp changes with it, and only then are files recompiled. Logs and records are no part of
 # what is built, and an official run changes them (run/official.h).
-commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD -- . ':!logs' ':!experiments/*.md' 2>/dev/null || echo -dirty)
+commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell \
+    git diff --quiet HEAD -- . ':!logs' ':!experiments/*.md' 2>/dev/null || echo -dirty)
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@

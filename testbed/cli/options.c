@@ -33,7 +33,7 @@
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 #include "testbed/workload/known_trace.h"
 #include "topo/pin.h"
 

@@ -20,7 +20,7 @@
 #include "testbed/record/git.h"
 #include "testbed/run/official.h"
 #include "testbed/run/profile.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 #include "testbed/run/run.h"
 
 struct arguments {
@@ -107,8 +107,8 @@ static const char documentation[] =
     "page and its record name that run. "
     "Rounds come in two blocks; when they differ by more than five percent, a third is added.\n\n"
     "What an experiment needs and this host lacks, memory for its pools as well, is said, and no sample is taken. Recorded "
-    "traces are looked for in the folder that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of counts are judged, those "
-    "of times are not.\n\n"
+    "traces are looked for in the folder that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of "
+    "counts are judged, those of times are not.\n\n"
     "Profiling disturbs. So --perf-record, --c2c and --mem run each arm once more in each cell when the log is sealed, and those "
     "processes are no samples. What perf says lies beside the log, in a folder of its name with .perf at its end; git keeps the "
     "reports and ignores perf's data. What this host cannot do is said, and does not make the run fail.\n\n"

@@ -29,7 +29,7 @@
 #include "testbed/engine/arm.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/engines/plan.h"
-#include "testbed/measure/killed.h"
+#include "testbed/measure/ends/killed.h"
 #include "testbed/measure/pairing/process.h"
 #include "testbed/measure/pins/way.h"
 #include "testbed/measure/sample.h"
@@ -424,7 +424,8 @@ int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, cons
     if (!error)
         error = tb_share_lap(runner.lap, why, sizeof why);
     if (!error && hooks->progress) // the first process may take minutes
-        hooks->progress(hooks->progress_context, rounds, 0, done, (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count);
+        hooks->progress(hooks->progress_context, rounds, 0, done,
+                        (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count);
     for (uint32_t round = first; round < first + count && !error; round++) {
         for (uint32_t cell = 0; cell < rounds->cells_count && !error; cell++) {
             if (rounds->cells_count > 1 || round == first)

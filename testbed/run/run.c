@@ -20,7 +20,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/run/emulate.h"
 #include "testbed/run/needs.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 #include "testbed/run/run_lines.h"
 
 struct running {

@@ -32,7 +32,8 @@ bool tb_keep_setting(struct tb_serving_settings *settings, const char *word)
     return tb_word_whole(word, "", "b", TB_KEPT_BLOCKS_MAX, &settings->kept_blocks) ||
            tb_word_whole(word, "first", "", UINT32_MAX, &settings->requests) || tier_read(&settings->far, word, "far") ||
            tier_read(&settings->file, word, "file") ||
-           (settings->token_us == 0 && tb_setting_number(word, "token", "us", TB_TIER_US_LEAST, TB_TIER_US_MOST, &settings->token_us));
+           (settings->token_us == 0 &&
+            tb_setting_number(word, "token", "us", TB_TIER_US_LEAST, TB_TIER_US_MOST, &settings->token_us));
 }
 
 // Appends "/NAME7000b", or nothing to say.

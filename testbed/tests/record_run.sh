@@ -119,10 +119,13 @@ why=
 large=postulates/0100-too-large.md
 sed 's/^id: "0002"/id: "0100"/; s/block_bytes: 4096/block_bytes: 1073741824/' postulates/0002-*.md >$large
 too_large='needs 16 TiB (churn-touch/full, arm locus), .* \(has\|have\|leaves\) [0-9.]* [GM]iB'
-check a-check-says-what-memory-a-run-takes-and-passes eval "locus 0 postulate check 0100 && grep -q '  on this host: $too_large' '$out'"
+check a-check-says-what-memory-a-run-takes-and-passes eval "locus 0 postulate check 0100 &&
+    grep -q '  on this host: $too_large' '$out'"
 check and-how-long-it-takes eval "grep -qE '  a run takes about [0-9]+ min \\([0-9.e+]+ TB at 10 GB/s\\)' '$out'"
-check what-fits-is-said-as-well eval "locus 0 postulate check 0002 && grep -q '  on this host: needs 64 MiB (churn-touch/full, arm locus), ' '$out'"
-check a-run-without-the-memory-takes-no-sample eval "locus 0 run 0100 && grep -q '^verdict unmeasurable-on-host: $too_large' '$out' &&
+check what-fits-is-said-as-well eval "locus 0 postulate check 0002 &&
+    grep -q '  on this host: needs 64 MiB (churn-touch/full, arm locus), ' '$out'"
+check a-run-without-the-memory-takes-no-sample eval "locus 0 run 0100 &&
+    grep -q '^verdict unmeasurable-on-host: $too_large' '$out' &&
     ! '$LOCUS' record show --samples \"\$(sed -n 's/^log //p' '$out')\" | grep -q '\"t\":\"s\"'"
 rm $large
 sed -i 's/C: locus}/C: locus@drop-chunk}/' postulates/0002-*.md

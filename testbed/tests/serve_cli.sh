@@ -76,7 +76,8 @@ check "the help fits 79 columns, and what is broken is indented" eval "locus 0 s
 "$LOCUS" serve sample -q --strategies paged,first-fit,static --log "$scratch/serve.jsonl" >"$scratch/first" 2>"$err"
 "$LOCUS" report "$scratch/serve.jsonl" >"$scratch/second" 2>"$err"
 holds "a kept log is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
-holds "the last line says that two are level" "$(tail -n 1 "$scratch/first")" grep -q '^No difference between first-fit and paged: ' "$scratch/first"
+holds "the last line says that two are level" "$(tail -n 1 "$scratch/first")" \
+    grep -q '^No difference between first-fit and paged: ' "$scratch/first"
 holds "and how many tokens a second it decodes" "$(tail -n 1 "$scratch/first")" \
     eval "tr '\n' ' ' <'$scratch/first' | tr -s ' ' | grep -qE 'first-fit decodes [0-9.]+ tokens a second, static [0-9.]+[.]'"
 
@@ -121,7 +122,8 @@ says "tokens a second are those of the cells" '. as $all | .tokens | length == 2
     [.tokens_per_s.estimate, .tokens_per_s.high, .tokens_per_s.low, .floor_tokens_per_s] == $at)'
 cell=$(jq -r '.cells[0].name' "$out") once=$(jq '.cells[0].strategies[0].served.tokens_per_s' "$out")
 "$LOCUS" report "$scratch/here.jsonl" >"$scratch/first" 2>"$err"
-holds "a kept log with a clock is shown again" "$(cat "$scratch/first")" eval "grep -qE '^(Use|No difference|Too noisy) ' '$scratch/first' &&
+holds "a kept log with a clock is shown again" "$(cat "$scratch/first")" eval "
+    grep -qE '^(Use|No difference|Too noisy) ' '$scratch/first' &&
     grep -q 'Measured before, in 10 rounds of batch-2x256x8/decode/GPT-2: attention' '$scratch/first' && narrow '$scratch/first'"
 served "and its cell can be served again, without measuring" "s(\"paged\").tokens_per_s == $once" "$cell" --strategies paged,static
 refused "a clock is measured or stated" "--here: the clock is either measured or stated" sample --here --read-ps 12

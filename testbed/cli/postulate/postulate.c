@@ -22,7 +22,7 @@
 #include "testbed/run/official.h"
 #include "testbed/run/plan.h"
 #include "testbed/run/power.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 
 #define LOGS "logs"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// serve_settings: see serve_settings.h. The cause is found by trying: a word that nothing goes before is refused for what it is, and
-// otherwise for what came before it.
+// serve_settings: see serve_settings.h. The cause is found by trying: a word that nothing goes before is refused for what it is,
+// and otherwise for what came before it.
 #include "testbed/cli/serve/serve_settings.h"
 
 #include <stdio.h>

@@ -22,7 +22,7 @@
 #include "testbed/engine/result.h"
 #include "testbed/measure/engines/machine.h"
 #include "testbed/measure/engines/plan.h"
-#include "testbed/measure/killed.h"
+#include "testbed/measure/ends/killed.h"
 #include "testbed/measure/watch.h"
 
 enum { RESULT_FD = 5, WORDS_MAX = 48 };

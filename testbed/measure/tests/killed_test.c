@@ -2,7 +2,7 @@
 //
 // killed: a child that the kernel killed for want of memory is told from one that somebody killed.
 #include "placement/memory/tests/group.h"
-#include "testbed/measure/killed.h"
+#include "testbed/measure/ends/killed.h"
 
 #include <signal.h>
 #include <string.h>

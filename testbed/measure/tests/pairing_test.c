@@ -519,7 +519,8 @@ Test(pairing, a_crash_takes_all_samples_of_its_process_and_no_other, .timeout = 
         const struct tb_sample *sample = tb_rounds_sample(&w.rounds, 0, arm, 0);
         cr_expect_eq(sample->valid, arm == 1, "arm %u: %s", arm, sample->invalid);
         cr_expect_eq(sample->ran, arm == 1);
-        cr_expect_eq(strstr(sample->invalid, "killed by signal 9") == sample->invalid, arm != 1, "arm %u: %s", arm, sample->invalid);
+        cr_expect_eq(strstr(sample->invalid, "killed by signal 9") == sample->invalid, arm != 1, "arm %u: %s", arm,
+                     sample->invalid);
     }
     free(w.samples);
 }

@@ -95,8 +95,8 @@ static void say_use(const struct page *page, const struct tb_advise_plan *plan, 
     if (!plan)
         tb_say(words, "There is nothing valid to choose from, and so no advice.");
     else if (placements(page, TB_ADVISE_UNBOUNDED) > 0)
-        tb_say(words, "Too few rounds to tell times apart, 6 are the least (--rounds). By the counts alone it is %s: %s.", plan->arm,
-               plan->words);
+        tb_say(words, "Too few rounds to tell times apart, 6 are the least (--rounds). By the counts alone it is %s: %s.",
+               plan->arm, plan->words);
     else if (placements(page, TB_ADVISE_SLOWER) > 0 || same + untold == 0)
         tb_say_recommend(words, &(struct tb_recommend){.names = {plan->arm}, .count = 1, .because = plan->words});
     else if (untold > 0)

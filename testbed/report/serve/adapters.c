@@ -335,7 +335,8 @@ static void batchers_answer(struct tb_doc *doc, const struct board *board)
         level_add(board, &recommend);
         if (recommend.count == 1 && best->first == 0)
             tb_say(&because,
-                   "nobody starves, and an adapter beyond the first 100 waits for at most %.0f batches. Under %s %.0f requests starve",
+                   "nobody starves, and an adapter beyond the first 100 waits for at most %.0f batches. Under %s %.0f requests "
+                   "starve",
                    best->second, worst->name, worst->first);
         else if (recommend.count == 1)
             tb_say(&because, "%.0f requests starve, under %s %.0f", best->first, worst->name, worst->first);

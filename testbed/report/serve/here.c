@@ -184,8 +184,8 @@ static void say_rate(struct tb_words *words, const struct rate *rate)
            tb_text_number(number[2], rate->high));
 }
 
-// Those behind the best one that serve as many, and whose intervals overlap its: they need not stand side by side. Returns the first
-// that is worse.
+// Those behind the best one that serve as many, and whose intervals overlap its: they need not stand side by side. Returns the
+// first that is worse.
 static uint32_t level_add(const struct here *here, struct tb_recommend *recommend)
 {
     const struct rate *best = &here->rate[0];

@@ -36,6 +36,6 @@ Test(recommend, a_tie_has_its_reason_and_what_would_end_it)
     tie.separates = NULL;
     tie.because = "d, the next, takes longer";
     tie.few = true;
-    says(&tie, "No difference between a, b, c, c and 60 more: they do the same. d, the next, takes longer. Too few rounds to tell, 6 are "
-               "the least (--rounds).");
+    says(&tie, "No difference between a, b, c, c and 60 more: they do the same. d, the next, takes longer. Too few rounds to tell, "
+               "6 are the least (--rounds).");
 }

@@ -107,8 +107,8 @@ Test(serve, a_tie_in_a_pool_that_is_hardly_used_says_so)
     arm_add("a", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
     arm_add("b", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
     arm_add("c", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
-    says("No difference between a, b, c, paged and slab: none is more than 1 % ahead, as the pool has room for all: 3.78 % of it is "
-         "in use in the mean. A smaller pool (--pool) would tell them apart.",
+    says("No difference between a, b, c, paged and slab: none is more than 1 % ahead, as the pool has room for all: 3.78 % of it "
+         "is in use in the mean. A smaller pool (--pool) would tell them apart.",
          true);
     arm_add("d", "{\"steps\": 1000, \"refused\": 0, \"live_use\": 0.0378}");
     says("No difference between a, b, c, d and 2 more: ", true);

@@ -12,7 +12,7 @@
 #include "testbed/base/json.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/run/plan.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 #include "testbed/run/run_lines.h"
 
 static struct tb_postulate postulate = {.id = "9102",

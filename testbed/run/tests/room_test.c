@@ -7,7 +7,7 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/measure/nodes/ops.h"
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -2,7 +2,7 @@
 //
 // room: see room.h.
 
-#include "testbed/run/room.h"
+#include "testbed/run/room/room.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +74,8 @@ static uint64_t engine_bytes(const struct tb_cell *cell)
     const struct tb_engines_plan *plan = tb_engines_plan(cell->schedule);
     const struct tb_engine_settings *settings = &plan->settings;
     uint64_t value_bytes = strcmp(settings->kv_type, "f32") == 0 ? 4 : 2;
-    uint64_t tokens = settings->context_tokens ? settings->context_tokens : settings->prompt_tokens + cell->laps + cell->laps_warmup;
+    uint64_t steps = cell->laps + cell->laps_warmup;
+    uint64_t tokens = settings->context_tokens ? settings->context_tokens : settings->prompt_tokens + steps;
     uint64_t token_bytes = times(2 * value_bytes * plan->model.layers, (uint64_t)plan->model.kv_heads * plan->model.head_dim);
     return plus(plan->model_bytes, times(times(tokens, settings->batch), token_bytes));
 }
@@ -153,8 +154,7 @@ static bool holds(uint64_t there_bytes, uint64_t needed_bytes)
     return there_bytes == UINT64_MAX || plus(needed_bytes, needed_bytes / PAGE_TABLES) <= there_bytes;
 }
 
-// "node 0 has 22.6 GiB", "node 1 has 3 of 8 GiB", "2 nodes together have 45 GiB", "its cgroup leaves 8 GiB": what is least, as it is
-// what may refuse.
+// "node 0 has 22.6 GiB", "2 nodes together have 45 GiB", "its cgroup leaves 8 GiB": what is least, as that is what may refuse.
 static bool say_there(const struct need *need, const struct tb_room_host *host, struct tb_words *words)
 {
     uint64_t all = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // killed: see killed.h. The kernel tells nobody why it sent SIGKILL, but it counts the processes that it killed for want of memory.
-#include "testbed/measure/killed.h"
+#include "testbed/measure/ends/killed.h"
 
 #include <signal.h>
 #include <stdio.h>
