@@ -15,7 +15,6 @@
 #include "placement/base/version.h"
 #include "testbed/base/file.h"
 #include "testbed/base/nearest.h"
-#include "testbed/base/number.h"
 #include "testbed/base/words.h"
 
 enum { OPTIONS_MAX = 128, KEY_VERSION = 0x10000 };
@@ -233,6 +232,38 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
     else if (!bad_reported)
         unknown(argp, wrapped.stopped_at, name);
     return TB_EXIT_USAGE;
+}
+
+// --- whole numbers and sizes ---------------------------------------------------------------------------------------------------
+
+bool tb_number_take(const char **at, uint64_t most, uint64_t *out)
+{
+    const char *digit = *at;
+    uint64_t value = 0;
+    if (most > INT64_MAX)
+        most = INT64_MAX;
+    for (; *digit >= '0' && *digit <= '9'; digit++) {
+        uint64_t more = (uint64_t)(*digit - '0');
+        if (more > most || value > (most - more) / 10)
+            return false;
+        value = value * 10 + more;
+    }
+    if (digit == *at)
+        return false;
+    *at = digit;
+    *out = value;
+    return true;
+}
+
+bool tb_number_word(const char *text, const char *before, const char *after, uint64_t least, uint64_t most, uint64_t *out)
+{
+    size_t length = strlen(before);
+    const char *at = text + length;
+    uint64_t value;
+    if (strncmp(text, before, length) || !tb_number_take(&at, most, &value) || strcmp(at, after) || value < least)
+        return false;
+    *out = value;
+    return true;
 }
 
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)

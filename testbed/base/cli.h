@@ -43,7 +43,19 @@ int tb_cli_output_failed(int error);
 // Can all these files be written? Called before a measurement; NULL is no file. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
 int tb_cli_outputs_check(const char *const paths[], size_t count);
 
-// Whole numbers and sizes ("64", "4KiB", "2M"), read as number.h says. false: not a number, 2^63 or more, or outside [min, max].
+// --- whole numbers and sizes ---
+//
+// The one reader of those that people write: in options, words of a cell, postulates and checkpoints. A number is plain digits: no
+// sign, no blank before it. One of 2^63 or more is refused, since JSON has no larger whole number, and so is whatever is larger
+// than the caller allows: nothing wraps and nothing is cut to what fits. After false nothing is changed.
+
+// The digits at *at, up to `most`; *at moves behind them. false: there are none, or the number is larger.
+bool tb_number_take(const char **at, uint64_t most, uint64_t *out);
+
+// `text` is a number between `before` and `after`, and no more: "16t", "first6000". false: it is not, or outside [least, most].
+bool tb_number_word(const char *text, const char *before, const char *after, uint64_t least, uint64_t most, uint64_t *out);
+
+// The same of an option's argument: "64"; "4KiB", "2M". false: not a number, or outside [min, max].
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 #include "testbed/decode/layouts/layouts.h"
 #include "testbed/decode/team.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "testbed/base/nearest.h"
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 #include "testbed/decode/act.h"
 #include "testbed/engine/arm.h"
 #include "testbed/measure/engine.h"

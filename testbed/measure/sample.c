@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 
 static int by_value(const void *a, const void *b)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 
 #define COUNT_MAX 1048576ull
 

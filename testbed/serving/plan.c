@@ -14,7 +14,6 @@
 
 #include "placement/retention/evict.h"
 #include "testbed/base/cli.h"
-#include "testbed/base/number.h"
 #include "testbed/serving/keep.h"
 
 const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};

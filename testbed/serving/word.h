@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 
 // A whole number before or after letters, without zeros before it: "1000b", "first6000". False: it is not, or *out has one already.
 static inline bool tb_word_whole(const char *word, const char *before, const char *after, uint32_t most, uint32_t *out)

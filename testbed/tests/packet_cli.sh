@@ -121,7 +121,8 @@ changed() {
 # The ledger's word on the log's last hash, brought up to date.
 closed_anew() {
     local head
-    head=$(tail -n 1 "$log" | jq -r .h) && sed -i "/\"t\":\"close\"/s/\"log_head\":\"[0-9a-f]*\"/\"log_head\":\"$head\"/" ledger.jsonl
+    head=$(tail -n 1 "$log" | jq -r .h) &&
+        sed -i "/\"t\":\"close\"/s/\"log_head\":\"[0-9a-f]*\"/\"log_head\":\"$head\"/" ledger.jsonl
 }
 reseal=true
 log=$(cd "$at" && echo 0010-*/*.jsonl)

@@ -313,7 +313,8 @@ damage_a_host_of_other_characters() { named 'my host'; }
 finds a_host_of_other_characters 1 1 "logs/my host/ledger.jsonl:1|$tree" --
 damage_hosts_that_differ_in_case() { named BM1; }
 finds hosts_that_differ_in_case 1 1 "$ledger:1|$tree" --
-holds hosts_that_differ_in_case_are_both_named "$(cat "$scratch/out")" grep -q 'host bm1 differs from host BM1 in case' "$scratch/out"
+holds hosts_that_differ_in_case_are_both_named "$(cat "$scratch/out")" \
+    grep -q 'host bm1 differs from host BM1 in case' "$scratch/out"
 damage_hosts_that_differ() { named bm_1; }
 finds hosts_that_differ 0 0 --
 
@@ -325,8 +326,10 @@ damage_a_file_beside_a_log() { cp $one "${one%l}"; }
 finds a_file_beside_a_log 1 1 "${one%l}:1|$book" --
 damage_a_log_in_capitals() { cp $one "${one%.jsonl}.JSONL"; }
 finds a_log_in_capitals 1 1 "${one%.jsonl}.JSONL:1|$book" --
-damage_a_profile() { mkdir "${one%.jsonl}.perf" && cd "${one%.jsonl}.perf" && touch profile.txt A.0.record.txt A.12.c2c.data A.0.mem.txt &&
-    cd - >/dev/null; }
+damage_a_profile() {
+    mkdir "${one%.jsonl}.perf" &&
+        (cd "${one%.jsonl}.perf" && touch profile.txt A.0.record.txt A.12.c2c.data A.0.mem.txt)
+}
 finds a_profile 0 0 --
 damage_a_file_in_a_profile() { damage_a_profile && cp $one "${one%.jsonl}.perf/A.0.txt" && mkdir "${one%.jsonl}.perf/x" &&
     echo x >"${one%.jsonl}.perf/x/profile.txt"; }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 #include "testbed/workload/known_trace.h"
 
 #define PREFIX "batch-"

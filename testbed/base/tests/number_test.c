@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/number.h"
 
 #define NONE UINT64_MAX // no number: there is none so large
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testbed/base/number.h"
+#include "testbed/base/cli.h"
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
