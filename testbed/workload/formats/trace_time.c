@@ -10,13 +10,13 @@
 // would be thousands of years from now long before milliseconds since 1970 are today. What is small is seconds.
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "testbed/base/cli.h"
 #include "testbed/workload/formats/trace_read.h"
 
 enum { YEAR_FIRST = 1970, YEAR_LAST = 2553 };
@@ -96,17 +96,17 @@ static bool read_date(const char *text, uint64_t *time_ns)
 // Whole numbers to the last digit, others as floating point: "26.407057000000002", "5e-05".
 static bool read_number(const char *text, uint64_t unit_ns, uint64_t *time_ns)
 {
+    const char *rest = text;
+    uint64_t whole;
     char *end;
     if (!isdigit((unsigned char)*text))
         return false;
-    errno = 0;
-    unsigned long long whole = strtoull(text, &end, 10);
-    if (*end == '\0')
-        return errno == 0 && !__builtin_mul_overflow(whole, unit_ns, time_ns);
+    if (tb_number_take(&rest, INT64_MAX, &whole) && *rest == '\0')
+        return !__builtin_mul_overflow(whole, unit_ns, time_ns) && *time_ns <= INT64_MAX;
     if (strspn(text, "0123456789.eE+-") != strlen(text))
         return false;
     double value = strtod(text, &end) * (double)unit_ns;
-    if (*end || !(value < 0x1p64))
+    if (*end || !(value < 0x1p63))
         return false;
     *time_ns = (uint64_t)(value + 0.5);
     return true;
