@@ -47,7 +47,8 @@ int topo_model_live(struct locus_topo *topo, const char *root, const struct topo
 // Page sizes and the hugetlb pools under `root`.
 void topo_model_pages(struct locus_topo *topo, const char *root);
 
-// Derives the rest: each node's kind, the place of its list of CPUs, and the sums. -ERANGE: the nodes' memory is 2^63 bytes or more.
+// Derives the rest: each node's kind, the place of its list of CPUs, and the sums. -ERANGE: the nodes' memory is 2^63 bytes or
+// more.
 int topo_model_finish(struct locus_topo *topo, const struct topo_why *why);
 
 #endif
