@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "placement/base/version.h"
@@ -17,9 +18,11 @@
 #include "testbed/base/nearest.h"
 #include "testbed/base/words.h"
 
-enum { OPTIONS_MAX = 128, KEY_VERSION = 0x10000 };
+enum { OPTIONS_MAX = 128, WORDS_MAX = 1024, KEY_VERSION = 0x10000 };
 
-static bool bad_reported;
+static int bad_status;                // of what was reported; 0: nothing was
+static const char *words[WORDS_MAX];  // arguments and options' values: the files that are read are among them
+static size_t words_count;
 
 void tb_error(const char *format, ...)
 {
@@ -49,22 +52,48 @@ int tb_cli_flush(void)
     return tb_cli_output_failed(error);
 }
 
+// The output itself is one of the words, unless it is a default.
+static bool is_named_twice(const char *path)
+{
+    struct stat about, other;
+    size_t named = 0;
+    if (stat(path, &about) || !S_ISREG(about.st_mode))
+        return false;
+    for (size_t i = 0; i < words_count; i++)
+        named += stat(words[i], &other) == 0 && about.st_dev == other.st_dev && about.st_ino == other.st_ino;
+    return named > 1;
+}
+
+// NULL: nothing.
+static const char *output_fault(const char *const paths[], size_t at)
+{
+    int error = tb_output_check(paths[at]);
+    if (error)
+        return tb_output_why(error);
+    if (strcmp(paths[at], "-") == 0)
+        return "this goes to a file alone: name one";
+    for (size_t i = 0; i < at; i++)
+        if (paths[i] && strcmp(paths[i], paths[at]) == 0)
+            return "two outputs have this name: give each a file of its own";
+    return is_named_twice(paths[at]) ? "is read as well, and would be overwritten: name another file" : NULL;
+}
+
 int tb_cli_outputs_check(const char *const paths[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        int error = paths[i] ? tb_output_check(paths[i]) : 0;
-        if (error) {
-            tb_error("%s: %s", paths[i], tb_output_why(error));
-            return TB_EXIT_FAILED;
-        }
-        for (size_t other = 0; paths[i] && other < i; other++) {
-            if (!paths[other] || strcmp(paths[other], paths[i]))
-                continue;
-            tb_error("%s: two outputs have this name: give each a file of its own", paths[i]);
+        const char *fault = paths[i] ? output_fault(paths, i) : NULL;
+        if (fault) {
+            tb_error("%s: %s", paths[i], fault);
             return TB_EXIT_FAILED;
         }
     }
     return TB_EXIT_OK;
+}
+
+error_t tb_cli_outputs(const char *const paths[], size_t count)
+{
+    bad_status = tb_cli_outputs_check(paths, count);
+    return bad_status ? EIO : 0;
 }
 
 int tb_cli_clone(const char *command)
@@ -84,7 +113,7 @@ error_t tb_cli_bad(struct argp_state *state, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     tb_error("%s", text);
-    bad_reported = true;
+    bad_status = TB_EXIT_USAGE;
     return EINVAL;
 }
 
@@ -110,6 +139,8 @@ static void options_collect(struct values *values, const struct argp *argp)
 static error_t value_look(int key, char *argument, struct argp_state *state)
 {
     struct values *values = state->input;
+    if (argument && words_count < WORDS_MAX)
+        words[words_count++] = argument;
     for (size_t i = 0; argument && !*argument && !values->empty && i < values->count; i++)
         if (values->options[i].key == key)
             values->empty = values->options[i].name;
@@ -117,7 +148,7 @@ static error_t value_look(int key, char *argument, struct argp_state *state)
 }
 
 // No option takes an empty value: it comes from an unset variable in a script. A separate parse checks this for all options,
-// because each parser function sees only its own.
+// because each parser function sees only its own. It also keeps all words.
 static bool value_empty(const struct argp *argp, int argc, char **argv, const char *name)
 {
     struct values values = {.count = 0};
@@ -223,15 +254,15 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
         return tb_cli_version();
     if (value_empty(argp, argc, argv, name))
         return TB_EXIT_USAGE;
-    bad_reported = false;
+    bad_status = 0;
     error_t error = argp_parse(&whole, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &wrapped);
     if (!error)
         return TB_CLI_RUN;
     if (error == ENOMEM)
         tb_error("out of memory");
-    else if (!bad_reported)
+    else if (!bad_status)
         unknown(argp, wrapped.stopped_at, name);
-    return TB_EXIT_USAGE;
+    return bad_status ? bad_status : TB_EXIT_USAGE;
 }
 
 // --- whole numbers and sizes ---------------------------------------------------------------------------------------------------

@@ -40,8 +40,12 @@ int tb_cli_flush(void);
 // fails as well. TB_EXIT_FAILED.
 int tb_cli_output_failed(int error);
 
-// Can all these files be written? Called before a measurement; NULL is no file. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
+// Can all these files be written, and does none of them overwrite another, or what another word of the command line names? Called
+// before a measurement; NULL is no file. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
 int tb_cli_outputs_check(const char *const paths[], size_t count);
+
+// The same in a parser function, which returns its result: tb_cli_parse() then returns TB_EXIT_FAILED.
+error_t tb_cli_outputs(const char *const paths[], size_t count);
 
 // --- whole numbers and sizes ---
 //

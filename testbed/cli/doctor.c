@@ -26,8 +26,7 @@ struct arguments {
 };
 
 static const char doc[] =
-    "Is this host fit to measure? What it finds, why that matters, and the commands that change it and bring it back: "
-    "locus doctor [OPTION...] [ID...]."
+    "Is this host fit to measure? What it finds, why that matters, and the commands that change it and bring it back."
     "\v"
     "UNFIT is what can make figures wrong or unstable. A note is worth knowing, and the same for all arms of a round. Unknown is "
     "what could not be read here, with the reason; it never counts as fit. What is missing from the kernel is ABSENT. With names "
@@ -90,7 +89,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {options, parse_option, NULL, doc, children, NULL, NULL};
+static const struct argp argp = {options, parse_option, "[ID...]", doc, children, NULL, NULL};
 
 static bool is_asked_for(const struct arguments *arguments, const char *id)
 {
@@ -157,8 +156,7 @@ static int command(int argc, char **argv)
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    status = tb_forms_check(&arguments.forms);
-    if (status == TB_EXIT_OK && !arguments.root && tb_cpus_ask(NULL, true, why, sizeof why)) {
+    if (!arguments.root && tb_cpus_ask(NULL, true, why, sizeof why)) {
         tb_error("doctor: %s", why);
         status = TB_EXIT_USAGE;
     }

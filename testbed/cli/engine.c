@@ -70,7 +70,8 @@ static const char documentation[] =
     "  locus engine                                 the smallest model, a minute\n"
     "  locus engine 24x16x2x64 --prompt 1990        530 MB of weights, a longer context\n"
     "  locus engine Qwen2.5-0.5B -c stock,tensor\n"
-    "  locus guest engine                           two emulated nodes: what is remote, as counts";
+    "  locus guest engine                           two emulated nodes: what is remote, as counts\n\n"
+    "Exit status: 0 all gates passed, 1 an arm is INVALID, llama.cpp is not here, or the run failed, 2 bad input.";
 
 static error_t take_number(struct argp_state *state, const char *name, const char *argument, uint64_t most, uint32_t *out)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forms: where a document goes: --json, --csv, --markdown and --plot mean the same in every command that shows something.
+// forms: where a document goes: --json, --csv, --markdown and --plot mean the same in every command that shows something. `-` is
+// standard output.
 #ifndef TB_FORMS_H
 #define TB_FORMS_H
 
@@ -17,16 +18,20 @@ struct tb_form {
 };
 
 struct tb_forms {
-    struct tb_form json, csv, markdown;
-    const char *plot;           // FILE.svg
+    struct tb_form json, csv, markdown, plot;
+    struct tb_form page;        // HTML; of the command, which has an option for it
     const char *csv_table;      // of the command, not of a flag: the key of the table that --csv writes; NULL: the first
 };
 
-// Child parsers; their input is the struct tb_forms. The second is for commands that have nothing but text and JSON.
-extern const struct argp tb_forms_argp, tb_forms_json_argp;
+// Child parsers; their input is the struct tb_forms. The second is for commands that draw nothing, the third for those that have
+// nothing but text and JSON. What cannot be written is refused here, before anything is measured.
+extern const struct argp tb_forms_argp, tb_forms_tables_argp, tb_forms_json_argp;
 
-// Can every file be written? For a command that measures, before it does. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
-int tb_forms_check(const struct tb_forms *forms);
+// The form of an option's argument.
+struct tb_form tb_form_to(const char *path);
+
+// The option of the first form that is wanted, or NULL.
+const char *tb_forms_wanted(const struct tb_forms *forms);
 
 // Is standard output taken by one of the forms?
 bool tb_forms_take_output(const struct tb_forms *forms);

@@ -55,7 +55,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_BALANCING: arguments->balancing = true; return 0;
     case KEY_ENGINE: arguments->engine = true; return 0;
     case KEY_ACCESSES:
-        if (!*argument || strchr(argument, ','))
+        if (!*argument || strchr(argument, ',') || strcmp(argument, "-") == 0)
             return tb_cli_bad(state, "--accesses: '%s' cannot be passed on to QEMU: take a name without a comma", argument);
         arguments->accesses = argument;
         return 0;
@@ -65,7 +65,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Runs a locus command in an emulated machine with several nodes: locus guest [OPTION...] [--] COMMAND [ARGUMENT...].\v"
+    "Runs a locus command in an emulated machine with several nodes.\v"
     "A real Linux kernel in QEMU, so placement, page counts and policies are exact there. Time is not: the emulator knows no "
     "latency, local and remote memory take the same time. Nothing that it measures in seconds says anything about hardware.\n\n"
     "Machines: n1 one node; n2 two; n4 four, with distances that differ by direction; cxl two and one that is only memory; odd "
@@ -176,7 +176,7 @@ static int become_script(const struct arguments *arguments, char **command, int 
 
 static int run(struct arguments *arguments, int argc, char **argv)
 {
-    const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "[--] COMMAND [ARGUMENT...]", documentation, NULL, NULL, NULL};
     int own = options_end(argc, argv);
     int command = own < argc && strcmp(argv[own], "--") == 0 ? own + 1 : own;
     int status = tb_cli_parse(&argp, "guest", own, argv, arguments);

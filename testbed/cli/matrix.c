@@ -112,8 +112,9 @@ static error_t check_together(struct argp_state *state, const struct arguments *
 {
     if (arguments->machine.source && arguments->cpus)
         return tb_cli_bad(state, "--cpus: a machine that is only described has no CPUs to measure on: leave it out");
-    if (arguments->plan && (arguments->forms.plot || arguments->hwloc_path))
-        return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->forms.plot ? "--plot" : "--hwloc-xml");
+    if (arguments->plan && (arguments->forms.plot.wanted || arguments->hwloc_path))
+        return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan",
+                          arguments->forms.plot.wanted ? "--plot" : "--hwloc-xml");
     return tb_machine_check(state, &arguments->machine, arguments->plan);
 }
 
@@ -154,11 +155,11 @@ static const struct argp argp = {options, parse, NULL, documentation, children, 
 static int check_outputs(const struct arguments *arguments)
 {
     const char *emulated = tb_environment_guest();
-    if (tb_cli_outputs_check(&arguments->hwloc_path, 1) || tb_forms_check(&arguments->forms))
+    if (tb_cli_outputs_check(&arguments->hwloc_path, 1))
         return TB_EXIT_FAILED;
-    if (emulated && (arguments->forms.plot || arguments->hwloc_path)) {
+    if (emulated && (arguments->forms.plot.wanted || arguments->hwloc_path)) {
         tb_error("%s: this machine is emulated (%s), and has no times to show: --json has pages and bytes",
-                 arguments->forms.plot ? "--plot" : "--hwloc-xml", emulated);
+                 arguments->forms.plot.wanted ? "--plot" : "--hwloc-xml", emulated);
         return TB_EXIT_USAGE;
     }
     return 0;

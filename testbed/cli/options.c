@@ -312,6 +312,13 @@ static error_t parse_trace(int key, char *argument, struct argp_state *state)
 
 const struct argp tb_options_trace_argp = {trace_table, parse_trace, NULL, NULL, NULL, NULL, NULL};
 
+// Of a name that is no file here, the file that has the trace; it need not exist.
+static const char *known_path(const char *path, char out[PATH_MAX])
+{
+    bool named = access(path, F_OK) && tb_known_trace_path(path, out, PATH_MAX) == 0;
+    return named ? out : path;
+}
+
 static void headline_make(const struct tb_trace *trace, const struct tb_replay_config *replay, const struct tb_schedule *schedule,
                           char *out, size_t bytes)
 {
@@ -332,7 +339,8 @@ static void headline_make(const struct tb_trace *trace, const struct tb_replay_c
 static int read_once(struct tb_options_trace *options, const char *path)
 {
     struct tb_why why = {""};
-    int error = options->trace ? 0 : tb_trace_load(path, options->format, &options->trace, &why);
+    char named[PATH_MAX];
+    int error = options->trace ? 0 : tb_trace_load(known_path(path, named), options->format, &options->trace, &why);
     if (error)
         tb_error("%s", why.text[0] ? why.text : strerror(-error));
     return error ? TB_EXIT_USAGE : 0;
@@ -505,7 +513,7 @@ int tb_options_outputs(const struct tb_options *options)
 {
     const struct tb_forms *forms = &options->forms;
     const char *paths[] = {forms->json.path, forms->csv.path,       forms->markdown.path,
-                           forms->plot,      options->summary_path, options->log_path};
+                           forms->plot.path, options->summary_path, options->log_path};
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return -EINVAL;
     if (options->log_path && access(options->log_path, F_OK) == 0) {

@@ -165,7 +165,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&tb_forms_tables_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
 
 // --- while it runs -------------------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ static int arguments_fill(struct arguments *arguments)
         arguments->storm.threads = threads_default();
     if (!arguments->for_given)
         arguments->storm.for_ns = FOR_DEFAULT_NS;
-    if (tb_cli_outputs_check(&arguments->metrics_path, 1) || tb_forms_check(&arguments->forms))
+    if (tb_cli_outputs_check(&arguments->metrics_path, 1))
         return TB_EXIT_FAILED;
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "testbed/base/json.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
+#include "testbed/host/head.h"
 #include "testbed/record/store.h"
 #include "testbed/report/page/page.h"
 #include "testbed/report/record/record.h"
@@ -32,7 +33,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const struct argp_child children[] = {{&tb_forms_argp, 0, "Output of rejudge:", 1}, {0}};
+static const struct argp_child children[] = {{&tb_forms_argp, 0, "Output of show (else Markdown) and rejudge:", 1}, {0}};
 
 static const struct form {
     const char *action, *missing;
@@ -74,6 +75,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "--output is for draft: a record is filed as experiments/NNNN-slug.md, and shown here");
         if (arguments->samples && strcmp(form->action, "show"))
             return tb_cli_bad(state, "--samples is for show (locus record show --samples a1b2c3)");
+        if (tb_forms_wanted(&arguments->forms) && (form < forms + 2 || arguments->samples))
+            return tb_cli_bad(state, "%s is for show, without --samples, and for rejudge", tb_forms_wanted(&arguments->forms));
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -81,9 +84,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "The record of a run: what a person makes of it, beside the log that it is of.\v"
-    "`show` writes what follows from the log, as Markdown: question, prediction against observation, arms, gates, environment. Any "
-    "run can be shown, a trial, too. With --samples it writes the log's lines for other programs, as testbed/record/log.h lists "
-    "them: a JSON object a line, without hashes, whatever the log's version; as far as the log goes, if its run crashed.\n\n"
+    "`show` writes what follows from the log, as Markdown or in another form: question, prediction against observation, arms, "
+    "gates, environment. Any run can be shown, a trial, too. With --samples it writes the log's lines for other programs, as "
+    "testbed/record/log.h lists them: a JSON object a line, without hashes, whatever the log's version; as far as the log goes, if "
+    "its run crashed.\n\n"
     "`draft` begins the record of an official run: verdict, log and last hash, and two empty sections, \"Interpretation\" and "
     "\"Next question\". Write them, then `file` the draft: it becomes experiments/NNNN-slug.md for good, a later one "
     "NNNN-slug.add1.md, and is entered in the ledger. What was changed in its head by hand is noticed, and refused.\n\n"
@@ -124,15 +128,18 @@ static void default_output(const struct tb_log_view *view, char *path, size_t by
              tb_member_text(view->header, "experiment.slug"), length > 6 ? run + length - 6 : run);
 }
 
-static int show(const char *name)
+static int show(const struct arguments *arguments)
 {
     struct tb_store store = {0};
+    struct tb_forms wanted = arguments->forms;
     char why[1024];
     int status = TB_EXIT_USAGE;
-    if (tb_store_add_run(&store, name, why, sizeof why))
+    wanted.markdown.wanted |= !tb_forms_take_output(&wanted);
+    if (tb_store_add_run(&store, arguments->words[1], why, sizeof why))
         tb_error("%s", why);
     else
-        status = tb_forms_write(&(struct tb_forms){.markdown.wanted = true}, tb_run_doc(&store.runs[0], false));
+        status = tb_forms_write(
+            &wanted, tb_run_doc(wanted.json.wanted ? tb_head("run") : NULL, &store.runs[0], wanted.plot.wanted));
     tb_store_close(&store);
     return status;
 }
@@ -193,6 +200,8 @@ static int draft(const struct arguments *arguments, const struct tb_log_view *vi
     }
     default_output(view, path, sizeof path);
     const char *output = arguments->output ? arguments->output : path;
+    if (tb_cli_outputs_check(&arguments->output, 1))
+        return TB_EXIT_FAILED;
     char *text;
     if (tb_record_draft(view, &text, why, sizeof why)) {
         tb_error("%s", why);
@@ -275,7 +284,7 @@ static int command(int argc, char **argv)
     if (status != TB_CLI_RUN)
         return status;
     if (strcmp(arguments.words[0], "show") == 0)
-        return arguments.samples ? show_samples(arguments.words[1]) : show(arguments.words[1]);
+        return arguments.samples ? show_samples(arguments.words[1]) : show(&arguments);
     if (strcmp(arguments.words[0], "rejudge") == 0)
         return rejudge(&arguments);
     status = strcmp(arguments.words[0], "file") == 0 ? tb_cli_clone("record file") : TB_EXIT_OK;

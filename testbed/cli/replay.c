@@ -33,21 +33,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "which trace? '' is no file (see: locus replay --help)");
         arguments->path = argument;
         return 0;
-    case ARGP_KEY_NO_ARGS: return tb_cli_bad(state, "which trace? (locus replay FILE; see: locus replay --help)");
+    case ARGP_KEY_NO_ARGS: return tb_cli_bad(state, "which trace? (locus replay TRACE; see: locus replay --help)");
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char documentation[] =
     "Contenders side by side on a recorded trace of requests, at equal work.\v"
-    "FILE is a trace as CSV or JSON Lines, - standard input; gzip and zstd are unpacked. locus serve --help lists the formats, and "
-    "where such traces can be had; --map names the columns of another one. A "
+    "TRACE is a file, CSV or JSON Lines, or a name (sample); - is standard input; gzip and zstd are unpacked. locus serve --help "
+    "lists the formats and names, and where such traces can be had; --map names the columns of another one. A "
     "request is admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and "
     "reserves them; it takes the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them "
     "all home at its end. Which request gets what and when depends on the trace and on these flags alone, so every contender "
     "does the same. How to read the table: locus eval --help.\n\n"
     "Examples:\n"
-    "  locus replay trace.csv\n"
+    "  locus replay sample\n"
     "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096\n"
     "  locus replay trace.csv -t decode/128t   its tokens, and attention over them\n"
     "  locus replay trace.jsonl --speedup all --requests 1000 -d inline\n\n"
@@ -87,7 +87,7 @@ static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_options_argp, 0, NULL, 0}, {0}};
-    const struct argp argp = {NULL, parse, "FILE", documentation, children, NULL, NULL};
+    const struct argp argp = {NULL, parse, "TRACE", documentation, children, NULL, NULL};
     tb_options_init(&arguments.options);
     arguments.trace.replay = tb_replay_defaults;
     int status = tb_cli_parse(&argp, "replay", argc, argv, &arguments);

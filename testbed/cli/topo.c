@@ -29,7 +29,9 @@ static const char doc[] =
     "  locus topo --json | jq '.nodes[].os_index'\n"
     "  lstopo machine.xml; locus topo --topology machine.xml\n"
     "  locus topo --topology 'pack:2 [numa(memory=64GB)] core:4 pu:2'\n"
-    "  hwloc-gather-topology box; tar -xf box.tar.bz2; locus topo --root box\n";
+    "  hwloc-gather-topology box; tar -xf box.tar.bz2; locus topo --root box\n"
+    "\n"
+    "Exit status: 0 shown, 1 this machine could not be read, 2 bad input.";
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
@@ -52,9 +54,6 @@ static int command(int argc, char **argv)
     struct arguments arguments = {0};
     int status = tb_cli_parse(&argp, "topo", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
-        return status;
-    status = tb_forms_check(&arguments.forms);
-    if (status)
         return status;
     struct locus_topo *topo = NULL;
     const char *described = arguments.machine.source;

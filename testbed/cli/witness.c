@@ -218,6 +218,8 @@ static int make(const struct arguments *arguments)
         status = TB_EXIT_FAILED;
     } else {
         if (arguments->output)
+            status = tb_cli_outputs_check(&arguments->output, 1);
+        if (arguments->output && !status)
             status = make_file(arguments->output, text);
         if (arguments->tag && !status)
             status = make_tag(arguments, commit, text, hosts);
@@ -384,7 +386,7 @@ static int check_witness(struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {.root = "logs"};
-    const struct argp argp = {options, parse, "make\ncheck [FILE]", documentation, children, NULL, NULL};
+    const struct argp argp = {options, parse, "make\ncheck CHECKPOINT\ncheck --tag=NAME", documentation, children, NULL, NULL};
     int status = tb_cli_parse(&argp, "witness", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // csv: one table, RFC 4180: a field with a comma, quote or newline is quoted.
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,10 +12,42 @@
 
 static const struct tb_table *find(const struct tb_doc *doc, const char *key)
 {
-    for (const struct tb_block *block = doc->blocks; block; block = block->next)
-        if (block->kind == TB_BLOCK_TABLE && block->key && (!key || strcmp(block->key, key) == 0))
+    const struct tb_table *first = NULL;
+    for (const struct tb_block *block = doc->blocks; block; block = block->next) {
+        if (block->kind != TB_BLOCK_TABLE)
+            continue;
+        if (block->key && (!key || strcmp(block->key, key) == 0))
             return block->table;
-    return NULL;
+        first = first ? first : block->table;
+    }
+    return key ? NULL : first;
+}
+
+// Has no column a key? Then it is for people alone.
+static bool is_for_people(const struct tb_table *table)
+{
+    for (size_t c = 0; c < table->columns_count; c++)
+        if (table->columns[c].key)
+            return false;
+    return true;
+}
+
+// NULL: the column is left out. A title becomes a name: "thrown\nout" is thrown_out.
+static const char *name_of(const struct tb_table *table, size_t c, char out[64])
+{
+    const struct tb_column *column = &table->columns[c];
+    size_t used = 0;
+    if (column->key || !column->title || !is_for_people(table))
+        return column->key;
+    for (const char *at = column->title; *at && used < 63; at++)
+        if (isalnum((unsigned char)*at))
+            out[used++] = (char)tolower((unsigned char)*at);
+        else if (used && out[used - 1] != '_')
+            out[used++] = '_';
+    while (used && out[used - 1] == '_')
+        used--;
+    out[used] = '\0';
+    return out;
 }
 
 static void put_text(FILE *out, const char *text)
@@ -58,7 +91,8 @@ static void put_head(FILE *out, const struct tb_table *table, const struct shape
 {
     const char *before = "";
     for (size_t c = 0; c < table->columns_count; c++) {
-        const char *key = table->columns[c].key;
+        char name[64];
+        const char *key = name_of(table, c, name);
         if (!key)
             continue;
         fputs(before, out);
@@ -90,7 +124,8 @@ static void put_line(FILE *out, const struct tb_table *table, const struct shape
     const char *before = "";
     for (size_t c = 0; c < table->columns_count; c++) {
         const struct tb_value *value = c < row->count ? &row->cells[c] : &none;
-        if (!table->columns[c].key)
+        char name[64];
+        if (!name_of(table, c, name))
             continue;
         fputs(before, out);
         before = ",";

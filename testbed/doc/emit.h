@@ -16,7 +16,8 @@ int tb_emit_text(FILE *out, const struct tb_doc *doc, struct tb_report_style sty
 int tb_emit_json(FILE *out, const struct tb_doc *doc);
 json_t *tb_doc_as_json(const struct tb_doc *doc);
 
-// The table of that key; NULL: the first that has one. An interval is three columns, KEY, KEY_low and KEY_high. A row with samples
+// The table of that key; NULL: the first that has one, or else the first, whose columns are then called by their titles.
+// An interval is three columns, KEY, KEY_low and KEY_high. A row with samples
 // is a line for each, with its number from 1 in KEY_nth. -ENOENT: there is no such table.
 int tb_emit_csv(FILE *out, const struct tb_doc *doc, const char *key);
 

@@ -165,22 +165,57 @@ static bool is_shown(const struct tb_table *table, size_t at)
     return table->columns[at].title;
 }
 
-// As many columns from `from` as fit beside the first one, which tells the rows apart. Returns the next.
+static bool are_alike(const struct layout *layout, const struct tb_row *row, const struct tb_row *other)
+{
+    for (size_t c = 0; c < layout->count; c++) {
+        struct tb_figure_text text, beside;
+        cell_text(layout, c, row, &text);
+        cell_text(layout, c, other, &beside);
+        if (strcmp(text.text, beside.text))
+            return false;
+    }
+    return true;
+}
+
+static bool are_told_apart(const struct layout *layout)
+{
+    for (const struct tb_row *row = layout->table->rows; row; row = row->next)
+        for (const struct tb_row *other = row->next; other; other = other->next)
+            if (are_alike(layout, row, other))
+                return false;
+    return true;
+}
+
+// What each part of a table begins with: its first column, and the texts after it that it takes to tell the rows apart.
+static void add_names(struct layout *layout, size_t before, size_t columns)
+{
+    bool told = false;
+    for (size_t at = 0; at < before && !told && layout->count < COLUMNS_MAX; at++) {
+        if (!is_shown(layout->table, at))
+            continue;
+        column_add(layout, at);
+        if (layout->count > 1 && !layout->of_text[layout->count - 1])
+            break;
+        told = are_told_apart(layout);
+    }
+    while (layout->count > 1 && (!told || line_width(layout) > columns * 2 / 3))
+        layout->count--;
+}
+
+// As many columns from `from` as fit beside those that tell the rows apart. Returns the next.
 static size_t lay_out(struct layout *layout, size_t from, size_t columns)
 {
     const struct tb_table *table = layout->table;
-    size_t first = 0, at = from;
+    size_t at = from;
     layout->count = 0;
-    while (!is_shown(table, first))
-        first++;
-    if (from > first)
-        column_add(layout, first);
+    add_names(layout, from, columns);
+    size_t least = layout->count ? layout->count + 1 : 2;
     for (; at < table->columns_count && layout->count < COLUMNS_MAX; at++) {
         if (!is_shown(table, at))
             continue;
         column_add(layout, at);
         squeeze(layout, columns);
-        if (line_width(layout) > columns && layout->count > 2) {
+        if (line_width(layout) > columns && layout->count > least) {
             layout->count--;
             break;
         }

@@ -263,9 +263,18 @@ int tb_store_add_run(struct tb_store *store, const char *name, char *why, size_t
     rc = add_host(store, dirname(root), basename(folder));
     if (!rc)
         rc = add_run(store, store->hosts[store->hosts_count - 1], path, name);
-    if (rc)
+    if (rc) {
         snprintf(why, why_bytes, "%s: %s", path, strerror(-rc));
-    return rc;
+        return rc;
+    }
+    const struct tb_store_run *run = &store->runs[store->runs_count - 1];
+    bool measured = json_object_get(run->view.header, "measured");
+    if (!measured && (run->view.header || run->opened))
+        return 0;
+    snprintf(why, why_bytes, "%s: is not the log of a run: %s", path,
+             measured ? "it is of a command with --log (locus report shows it)"
+                      : "its first line is no header, and no ledger has opened it");
+    return -EINVAL;
 }
 
 void tb_store_close(struct tb_store *store)

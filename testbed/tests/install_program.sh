@@ -66,20 +66,12 @@ check bash-completes-an-option-after-two-words completes --cell report standings
 check bash-completes-an-option completes --speedup replay --spe
 check bash-completes-no-file-as-an-option completes '' eval trace
 
-# --- what needs no clone -------------------------------------------------------------------------------------------------------
+# --- beyond what walk.sh tries ----------------------------------------------------------------------------------------------------
 
 answers() { # pattern of a line, argument...
     away 0 "$installed" "${@:2}" && why="no line matches $1: $(head -n 2 "$out")" && grep -qE "$1" "$out"
 }
-few='-c locus,null -r 1 -d inline --laps 1 -q'
-check topo answers '^ *0 +DRAM ' topo
-check doctor answers 'fit|UNFIT' doctor
-check counters answers 'page_faults' counters
-check matrix--plan answers 'latency' matrix --plan
-check eval answers '^ *(> )?locus ' eval -W cycle-256 $few
-check bench answers 'locus' bench -c locus -r 1 -q
-check replay-of-the-sample answers 'sample.csv .*400 requests' replay "$share/workload/sample.csv" $few
-check advise answers 'sample.csv|nothing to choose' advise --requests 40 -r 1 -q
+check replay-of-the-sample answers 'sample.csv .*400 requests' replay sample -c locus,null -r 1 -d inline --laps 1 -q
 
 without_an_emulator() { # the command that fetches it is whole: its script is there
     XDG_CACHE_HOME=$scratch/none away 77 "$installed" guest topo || return
@@ -96,18 +88,6 @@ moved() { # it finds the sample by where it is itself
 }
 check it-can-be-moved moved
 
-# --- what does -----------------------------------------------------------------------------------------------------------------
-
-for_a_clone() { # argument...: refused in one line that says so; its help says so, and has a star in the list
-    away 2 "$installed" "$@" && why="it says: $(cat "$err")" && [ "$(wc -l <"$err")" -eq 1 ] && [ ! -s "$out" ] &&
-        grep -qE '^locus: .*clone of the project.s repository' "$err" &&
-        away 0 "$installed" "$1" --help && why="its help does not" &&
-        tr -s '\n ' ' ' <"$out" | grep -q "clone of the project's repository" &&
-        away 0 "$installed" --help && why="no star" && grep -q "^  $1 .* \*$" "$out"
-}
-for command in 'postulate list' 'postulate check' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
-    check "$(tr ' ' - <<<"$command")-is-for-a-clone" for_a_clone $command
-done
 why="left there: $(ls "$elsewhere")"
 check nothing-is-left-where-it-is-called [ -z "$(ls -A "$elsewhere")" ]
 

@@ -34,6 +34,7 @@ advise advise regions advise --pid '$$' --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
 record rejudge predictions record rejudge 4cfbfd --json
+record run predictions record show '$log' --json
 witness witness findings witness check '$scratch/checkpoint' --logs '$scratch/logs' --json
 scoreboard scoreboard tables report standings --host milan-vm --json
 compare compare postulates report compare --json 0005

@@ -2,34 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# Where results go: each command reports a full or closed standard output once, and refuses an unwritable file before anything is
-# measured. LOCUS names the program.
+# Where results go, beyond what walk.sh tries of every command: a full or closed standard output of answers that an option of its
+# own asks for, several outputs, of which one cannot be written, and what is replaced as a whole. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1 # where the record is
 
 few=(-c locus,null -r 1 -d inline --laps 1 -q)
-machine='pack:2 [numa(memory=1GB)] core:1 pu:1'
-"$LOCUS" run 0002 --smoke -q --host here --logs "$scratch/logs" >"$out" 2>"$err"
-log=$(sed -n 's/^log //p' "$out")
-[ -n "$log" ] || { fail a-run-for-what-follows "$(head -n 1 "$err")"; exit 1; }
-
 # --- standard output -----------------------------------------------------------------------------------------------------------
-
-printing=( # a line is a command with its arguments, which hold no blanks but those of $machine
-    --help --version topo 'topo --json' 'topo --topology' 'topo --json --topology' 'matrix --plan' 'matrix --plan --json'
-    'matrix --plan --csv' 'matrix -k push -r 1 -q' doctor 'doctor --all' 'doctor --json' 'doctor --change' 'doctor --restore'
-    counters 'counters --json'
-    "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
-    "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
-    'advise --workload churn-touch' 'advise --workload churn-touch --json' 'postulate list' 'postulate list --json'
-    'postulate check 0002' "run 0002 --smoke -q --host here --logs $scratch/more"
-    "verify --logs $scratch/logs" "verify --logs $scratch/logs --json" "report --logs $scratch/logs -o $scratch/page.html"
-    "report --logs $scratch/logs -o -" "report standings --host milan-vm" "report standings --host milan-vm --json"
-    "report standings --host milan-vm --csv" "report standings --host milan-vm --markdown" 'report compare 0005'
-    'report compare --json 0005' "report compare $log $log" "report compare --json $log $log" "record show $log"
-    'report figure 0013/P3' 'report figure --csv 0013/P3' 'packet --list --host here')
 
 once() { # to where, word of the reason, command...
     local to=$1 word=$2 got
@@ -43,17 +24,15 @@ once() { # to where, word of the reason, command...
     why="exit $got, stderr: $(tr '\n' ';' <"$err" | cut -c 1-300)"
     [ $got -eq 1 ] && [ "$(wc -l <"$err")" -eq 1 ] && grep -q "^locus: standard output: .*$word" "$err"
 }
-
-for words in "${printing[@]}" $("$LOCUS" --help | sed -n 's/^  \([a-z]*\)  .*/\1_--help/p'); do
-    read -r -a arguments <<<"${words//_--help/ --help}"
-    [ "${arguments[-1]}" != --topology ] || arguments+=("$machine")
-    name=$(sed "s|$scratch/||g; s|logs/[^ ]*jsonl|RUN|g; s/ ${few[*]}//; s/[ =]/-/g" <<<"${words//_/ }")
+for words in --help --version 'doctor --all' 'doctor --change' 'doctor --restore' 'matrix --plan' 'advise --workload churn-touch' \
+    'record show --samples 4cfbfd'; do
+    read -r -a arguments <<<"$words"
     if [ -c /dev/full ]; then # a regular file of that name would only fill up
-        check "full-$name" once /dev/full '\(No space left\|disk full\)' "${arguments[@]}"
+        check "full-${words// /-}" once /dev/full '\(No space left\|disk full\)' "${arguments[@]}"
     else
-        skip "full-$name" "needs the device /dev/full"
+        skip "full-${words// /-}" "needs the device /dev/full"
     fi
-    check "closed-$name" once closed '\(Bad file descriptor\|disk full\)' "${arguments[@]}"
+    check "closed-${words// /-}" once closed '\(Bad file descriptor\|disk full\)' "${arguments[@]}"
 done
 
 # --- files ---------------------------------------------------------------------------------------------------------------------
@@ -95,10 +74,6 @@ for option in --plot --markdown; do
     refused_first "scoreboard$option-in-no-folder" 'there is no such folder' $nowhere report standings --host milan-vm \
         "--json=$other" $option=$nowhere
 done
-refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
-refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --logs "$scratch/logs" -o $nowhere
-official=$(ls logs/*/0002-*/*.jsonl | head -n 1)
-refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$official" -o $nowhere
 touch "$scratch/kept.jsonl"
 refused_first eval--log-that-is-there "there is such a file already" "$scratch/kept.jsonl" \
     eval -W cycle-256 "${few[@]}" "--json=$other" --log "$scratch/kept.jsonl"

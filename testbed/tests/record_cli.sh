@@ -122,7 +122,7 @@ if command -v jq >/dev/null; then
 else
     skip compare_json_holds_the_truth "needs jq"
 fi
-case_ compare_one_run 2 'which two runs' report compare aaaaaa
+case_ compare_one_run 2 "'aaaaaa' is no postulate: which run" report compare aaaaaa
 
 # The recipe of record/README.md, as it stands there.
 if command -v jq >/dev/null; then

@@ -10,17 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/base/share.h"
+
 #define TRACES_DEFAULT "../shared/traces"
 
 static const struct known {
     const char *name, *file;
-    const char *folder;         // NULL: LOCUS_TRACES
-    const char *from;           // where it can be had
+    const char *from;           // where it can be had, for LOCUS_TRACES; NULL: it comes along
 } traces[] = {
-    {"sample", "sample.csv", "testbed/workload", NULL},
-    {"azure-conv", "AzureLLMInferenceTrace_conv.csv", NULL, "github.com/Azure/AzurePublicDataset/tree/master/data"},
-    {"azure-code", "AzureLLMInferenceTrace_code.csv", NULL, "github.com/Azure/AzurePublicDataset/tree/master/data"},
-    {"mooncake", "conversation_trace.jsonl", NULL, "github.com/kvcache-ai/Mooncake/tree/main/FAST25-release/traces"},
+    {"sample", "workload/sample.csv", NULL},
+    {"azure-conv", "AzureLLMInferenceTrace_conv.csv", "github.com/Azure/AzurePublicDataset/tree/master/data"},
+    {"azure-code", "AzureLLMInferenceTrace_code.csv", "github.com/Azure/AzurePublicDataset/tree/master/data"},
+    {"mooncake", "conversation_trace.jsonl", "github.com/kvcache-ai/Mooncake/tree/main/FAST25-release/traces"},
 };
 
 static const struct known *find(const char *name)
@@ -36,20 +37,23 @@ bool tb_known_trace(const char *name)
     return find(name) != NULL;
 }
 
-static const char *folder_of(const struct known *known)
+static const char *folder(void)
 {
     const char *named = getenv("LOCUS_TRACES");
-    if (known->folder)
-        return known->folder;
     return named && *named ? named : TRACES_DEFAULT;
 }
 
 int tb_known_trace_path(const char *name, char *path, size_t bytes)
 {
     const struct known *known = find(name);
+    char why[1024];
     if (!known)
         return -ENOENT;
-    return (size_t)snprintf(path, bytes, "%s/%s", folder_of(known), known->file) < bytes ? 0 : -ENAMETOOLONG;
+    if ((size_t)snprintf(path, bytes, "%s/%s", known->from ? folder() : "testbed", known->file) >= bytes)
+        return -ENAMETOOLONG;
+    if (known->from || access(path, R_OK) == 0) // the short one, as logs name it
+        return 0;
+    return tb_share(known->file, path, bytes, why, sizeof why);
 }
 
 bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
@@ -60,12 +64,11 @@ bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
         return false;
     if (!known)
         snprintf(why, why_bytes, "there is no trace named %s", name);
-    else if (known->folder)
-        snprintf(why, why_bytes, "there is no %s: run locus in the project's folder, which has %s/%s", name, known->folder,
-                 known->file);
+    else if (!known->from)
+        tb_share(known->file, path, sizeof path, why, why_bytes);
     else
         snprintf(why, why_bytes, "there is no %s: set LOCUS_TRACES to the folder that has %s (it is not in %.120s; %s has it)",
-                 name, known->file, folder_of(known), known->from);
+                 name, known->file, folder(), known->from);
     return true;
 }
 

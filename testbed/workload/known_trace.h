@@ -2,13 +2,13 @@
 //
 // known_trace: recorded traces by name, so that a cell can name one ("azure-conv/line") like a workload of the suite.
 //
-//   sample       testbed/workload/sample.csv, made by the project
+//   sample       workload/sample.csv, made by the project
 //   azure-conv   AzureLLMInferenceTrace_conv.csv
 //   azure-code   AzureLLMInferenceTrace_code.csv
 //   mooncake     conversation_trace.jsonl
 //
-// The project has no copy of the last three: LOCUS_TRACES names their folder; the default is ../shared/traces. Paths are relative
-// to the current folder, which is the project's.
+// The first comes along with the program, installed or built (base/share.h). The project has no copy of the others: LOCUS_TRACES
+// names their folder; the default is ../shared/traces, seen from the current folder, which is the project's.
 #ifndef TB_KNOWN_TRACE_H
 #define TB_KNOWN_TRACE_H
 

@@ -431,12 +431,11 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    status = tb_forms_check(&arguments.options.forms);
-    if (arguments.pid && !status)
+    if (arguments.pid)
         return tb_advise_pid(arguments.pid, &arguments.options.forms);
-    if (arguments.plan && !status)
+    if (arguments.plan)
         return answer_plan(&arguments);
-    return status ? status : (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
+    return (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
 }
 
 TB_COMMAND(80, "advise", "which placement to use here, or which blocks, and how much it gains", command);

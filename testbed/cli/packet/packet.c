@@ -99,6 +99,10 @@ static error_t parse_end(struct argp_state *state, const struct visit *visit)
 {
     if (visit->full && visit->ids_count)
         return tb_cli_bad(state, "--full is all experiments: no numbers with it");
+    if (visit->list && (visit->packet.output || visit->packet.sign))
+        return tb_cli_bad(state, "--%s: --list packs nothing", visit->packet.output ? "output" : "sign");
+    if (visit->packet.output && strcmp(visit->packet.output, "-") == 0)
+        return tb_cli_bad(state, "--output -: the archive goes to a file: name one");
     if (visit->no_run && (visit->ids_count || visit->full || visit->again || visit->list))
         return tb_cli_bad(state, "--no-run packs what there is: nothing that says what to run goes with it");
     return 0;

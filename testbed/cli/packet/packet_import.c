@@ -60,7 +60,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (config->key && config->checkpoints)
             return tb_cli_bad(state, "--key or --checkpoints: the ledger is compared with one of them");
-        return config->source ? 0 : tb_cli_bad(state, "which packet, or which folder HOST/?");
+        return config->source ? 0 : tb_cli_bad(state, "which packet, or which folder HOST/? (see: locus packet import --help)");
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -467,9 +467,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static int usage(const char *action, const char *form)
+static int usage(const char *action, const char *form, const char *too_much)
 {
-    tb_error("locus postulate %s: it is `locus postulate %s` (see: locus postulate --help)", action, form);
+    if (too_much)
+        tb_error("unexpected argument '%s': it is `locus postulate %s` (see: locus postulate --help)", too_much, form);
+    else
+        tb_error("locus postulate %s: it is `locus postulate %s` (see: locus postulate --help)", action, form);
     return TB_EXIT_USAGE;
 }
 
@@ -483,11 +486,11 @@ static int act(const struct arguments *arguments)
         return TB_EXIT_USAGE;
     }
     if (new)
-        return count == 1 ? postulate_new(words[0], arguments->title) : usage("new", "new SLUG [--title TEXT]");
+        return count == 1 ? postulate_new(words[0], arguments->title) : usage("new", "new SLUG [--title TEXT]", words[1]);
     if (strcmp(action, "check") == 0)
         return check(words, count);
     if (file)
-        return count == 1 ? postulate_file(words[0], arguments->host) : usage("file", "file NNNN [--host NAME]");
+        return count == 1 ? postulate_file(words[0], arguments->host) : usage("file", "file NNNN [--host NAME]", words[1]);
     if (action[0])
         tb_error("postulate: '%s' is not new, check or file (see: locus postulate --help)", action);
     else
@@ -498,7 +501,7 @@ static int act(const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     static struct arguments arguments;
-    const struct argp argp = {options, parse, "new|check|file [ARGUMENT...]", documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "new SLUG\ncheck [NNNN...]\nfile NNNN", documentation, NULL, NULL, NULL};
     int status = tb_cli_parse(&argp, "postulate", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

@@ -43,7 +43,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
-    case 'l': arguments->logs = argument; return 0;
+    case 'l': arguments->logs = argument; return tb_cli_folder(state, "--logs", argument);
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus postulate list --help)", argument);
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -37,7 +37,8 @@ static const char documentation[] =
     "Runs that crashed are counted. What `make run` left in build/run is shown as well, where it is. Whether anything was changed "
     "afterwards is not its business: see locus verify.\n\n"
     "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written. A log that eval, replay, "
-    "bench or advise kept (--log) is shown as they showed it; --json, --csv, --markdown and --plot are for that.\n\n"
+    "bench or advise kept (--log) is shown as they showed it, with -o as a page as well; --json, --csv, --markdown and --plot are "
+    "for that.\n\n"
     "Examples:\n"
     "  locus report                               writes build/report.html and build/report/\n"
     "  locus report a1b2c3                        the page of one run\n"
@@ -74,7 +75,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
-    case 'o': arguments->output = argument; return 0;
+    case 'o':
+        arguments->output = argument;
+        arguments->options.forms.page = tb_form_to(argument);
+        return 0;
     case 'l':
         if (!is_folder(argument))
             return tb_cli_bad(state, "--logs %s: there is no such folder", argument);
@@ -204,6 +208,19 @@ static bool show_measured(const struct arguments *arguments, int *status)
     return measured;
 }
 
+// The record and a run are pages here. Their figures have commands of their own.
+static int refuse_forms(const struct arguments *arguments)
+{
+    struct tb_forms others = arguments->options.forms;
+    others.page = (struct tb_form){false, NULL};
+    if (!tb_forms_wanted(&others))
+        return TB_EXIT_OK;
+    tb_error("%s: of a log that eval, serve or another kept by --log; a run has `locus record show`, the record `locus report "
+             "standings` and `locus report compare`",
+             tb_forms_wanted(&others));
+    return TB_EXIT_USAGE;
+}
+
 static int make_one(const struct arguments *arguments)
 {
     char why[512], path[256], name[80];
@@ -212,6 +229,8 @@ static int make_one(const struct arguments *arguments)
     int status = TB_EXIT_USAGE;
     if (show_measured(arguments, &status))
         return status;
+    if (refuse_forms(arguments))
+        return TB_EXIT_USAGE;
     if (tb_store_add_run(&store, arguments->run, why, sizeof why)) {
         tb_error("%s", why);
     } else {
@@ -236,6 +255,8 @@ static int command(int argc, char **argv)
         return status;
     if (arguments.run)
         return make_one(&arguments);
+    if (refuse_forms(&arguments))
+        return TB_EXIT_USAGE;
     status = TB_EXIT_FAILED;
     if (load(&arguments, &store) == 0) {
         if (store.runs_count > 0)

@@ -56,9 +56,10 @@ static error_t settle(struct arguments *arguments, struct argp_state *state)
     if (arguments->count > 2)
         return tb_cli_bad(state, "unexpected argument '%s' (see: locus report compare --help)", arguments->names[2]);
     if (arguments->count < 2)
-        return tb_cli_bad(
-            state,
-            "locus report compare: which two runs? (locus report compare a1b2c3 d4e5f6; of all hosts: locus report compare 0013)");
+        return tb_cli_bad(state,
+                          "'%s' is no postulate: which run is it to be compared with? (locus report compare a1b2c3 d4e5f6; of all "
+                          "hosts: locus report compare 0013)",
+                          arguments->names[0]);
     if (arguments->host || arguments->logs)
         return tb_cli_bad(state, "--host and --logs are for all hosts side by side, and not for two runs");
     return 0;
@@ -180,7 +181,7 @@ static int compare_hosts(const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
-    const struct argp argp = {options, parse, "[NNNN[/P2]... | RUN RUN]", documentation, children, NULL, NULL};
+    const struct argp argp = {options, parse, "[NNNN[/P2]...]\nRUN RUN", documentation, children, NULL, NULL};
     int status = tb_cli_parse(&argp, "report compare", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

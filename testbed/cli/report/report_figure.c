@@ -3,6 +3,7 @@
 // locus report figure: the figure at an address (judge/address.h), from its record's sealed log.
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 struct loaded {
     char record[16];
     struct tb_log_view view;
+    size_t figures;             // so far
 };
 
 static int load(struct loaded *loaded, const char *record, char *why, size_t why_bytes)
@@ -84,10 +86,18 @@ static int load(struct loaded *loaded, const char *record, char *why, size_t why
     return rc;
 }
 
+// For people the figure is one column, with its interval, as a README has it.
 static const struct tb_column columns[] = {
-    {"address", "address", TB_AS_IS, false}, {"estimate", "figure", TB_AS_IS, false}, {"low", "from", TB_AS_IS, false},
-    {"high", "to", TB_AS_IS, false},         {"verdict", "verdict", TB_AS_IS, false}, {0},
+    {"address", "address", TB_AS_IS, false}, {NULL, "figure", TB_AS_IS, true}, {"estimate", NULL, TB_AS_IS, false},
+    {"low", NULL, TB_AS_IS, false},          {"high", NULL, TB_AS_IS, false},  {"verdict", "verdict", TB_AS_IS, false},
+    {0},
 };
+
+static struct tb_value figure_value(const struct tb_addressed *figure)
+{
+    bool ranges = !isnan(figure->low) && !isnan(figure->high) && figure->low < figure->high;
+    return ranges ? tb_interval_of(figure->estimate, figure->low, figure->high, NAN) : tb_number(figure->estimate);
+}
 
 // One more row. 0, or an exit status after a report.
 static int add(struct tb_table *table, struct loaded *loaded, const char *text)
@@ -104,7 +114,8 @@ static int add(struct tb_table *table, struct loaded *loaded, const char *text)
         tb_error("%s: %s", text, why);
         return rc == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
     }
-    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(text), tb_number(figure.estimate), tb_number(figure.low),
+    loaded->figures++;
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(text), figure_value(&figure), tb_number(figure.estimate), tb_number(figure.low),
                  tb_number(figure.high), tb_text_value(figure.verdict));
     return TB_EXIT_OK;
 }
@@ -145,7 +156,11 @@ static int command(int argc, char **argv)
             int failed = add(table, &loaded, arguments.addresses[i]);
             status = failed ? failed : status;
         }
-    int shown = tb_forms_write(&arguments.forms, doc);
+    int shown = TB_EXIT_OK;
+    if (!status || loaded.figures)
+        shown = tb_forms_write(&arguments.forms, doc);
+    else
+        tb_doc_close(doc);
     if (loaded.record[0])
         tb_log_view_close(&loaded.view);
     return shown ? shown : status;

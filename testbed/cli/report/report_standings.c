@@ -100,8 +100,6 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "report standings", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    if (tb_forms_check(&arguments.forms))
-        return TB_EXIT_FAILED;
     status = tb_logs_open(&store, arguments.logs);
     if (!status && arguments.wanted.host)
         status = check_host(&arguments, &store);

@@ -123,6 +123,17 @@ Test(doc, csv_is_one_table_with_an_interval_in_three_columns)
     cr_expect_eq(tb_emit_csv(stream, doc, "nothing"), -ENOENT);
 }
 
+Test(doc, csv_of_a_table_for_people_has_its_titles)
+{
+    static const struct tb_column columns[] = {{.title = "strategy"}, {.title = "in use\n"}, {.title = "thrown\nout"}, {0}};
+    doc = tb_doc_open(NULL);
+    tb_doc_json(doc, "cells", json_array());
+    struct tb_table *table = tb_doc_table(doc, NULL, "a trace", columns);
+    tb_table_add(table, TB_ROW_OURS, tb_text_value("paged"), tb_number(0.0224), tb_count(7));
+    cr_assert_eq(tb_emit_csv(stream, doc, NULL), 0);
+    cr_assert_str_eq(bytes, "strategy,in_use,thrown_out\npaged,0.0224,7\n");
+}
+
 Test(doc, markdown_escapes_what_would_be_markup)
 {
     example();
@@ -217,6 +228,23 @@ Test(doc, a_table_too_wide_for_the_line_comes_in_blocks_and_a_heat_map_without_i
                             "   7  100  1.00x  INVALID  200  2.00x\n"
                             "node      memory      memory\n"
                             "   7  250  2.50x  300  3.00x\n");
+}
+
+// The host is the same in all rows, and the figures tell nothing.
+Test(doc, each_block_of_a_wide_table_begins_with_what_tells_its_rows_apart)
+{
+    doc = tb_doc_open(NULL);
+    struct tb_table *table = tb_doc_grid(doc, NULL, NULL, "=host|=run|=seconds|=what it was about|=verdict");
+    for (uint64_t run = 1; run <= 2; run++)
+        tb_table_add(table, TB_ROW_PLAIN, tb_text_value("milan"), tb_text_value(run == 1 ? "aaaaaa" : "bbbbbb"), tb_count(9),
+                     tb_text_value("a long story"), tb_text_value(run == 1 ? "survived" : "falsified"));
+    cr_assert_eq(tb_emit_text(stream, doc, (struct tb_report_style){.columns = 41}), 0);
+    cr_expect_str_eq(bytes, "host   run     seconds  what it was about\n"
+                            "milan  aaaaaa        9  a long story\n"
+                            "milan  bbbbbb        9  a long story\n"
+                            "host   run     verdict\n"
+                            "milan  aaaaaa  survived\n"
+                            "milan  bbbbbb  falsified\n");
 }
 
 Test(doc, members_of_members_and_a_line_for_each_sample)

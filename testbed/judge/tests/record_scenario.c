@@ -2,6 +2,7 @@
 //
 // record_scenario: makes a run that never was below the current folder (record_fixture.h), and prints its log's path.
 //
+//   record_scenario postulate                its postulate, which a script may file before
 //   record_scenario KIND HOST RUN [FACTOR [COMMIT [DIRTY [ROUNDS [SEED [ARM-B [unsealed | no-samples |
 //                                                         two-nodes | guest]]]]]]]
 //
@@ -15,6 +16,8 @@ int main(int argc, char **argv)
     char path[512];
     struct record_fixture fixture = {
         .commit = FIXTURE_COMMIT, .dirty = "no", .factor = 1, .rounds = 20, .seed = 1, .invalid_round = -1};
+    if (argc == 2 && strcmp(argv[1], "postulate") == 0)
+        return fputs(fixture_postulate, stdout) < 0;
     if (argc < 4) {
         fprintf(stderr, "usage: record_scenario KIND HOST RUN [FACTOR [COMMIT [DIRTY [ROUNDS [SEED [ARM-B [unsealed]]]]]]]\n");
         return 2;

@@ -33,8 +33,9 @@ tb_write_fn tb_page_index;
 tb_write_fn tb_page_scoreboard; // lies in the folder; -ENODATA: there is no figure
 tb_write_fn tb_page_run; // of a struct tb_store_run
 
-// What such a page shows, as a document; without `samples` the figures alone. NULL without memory.
-struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
+// What such a page shows, as a document; without `samples` the figures alone. `head`: as tb_doc_open() takes it. NULL without
+// memory.
+struct tb_doc *tb_run_doc(json_t *head, const struct tb_store_run *run, bool samples);
 
 // A run's page in the folder: its id, without what a path must not have. Where the log itself is at hand its file is asked, as a
 // copy of it names the same run.

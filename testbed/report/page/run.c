@@ -576,7 +576,7 @@ static void put_source(struct tb_doc *doc, const struct tb_store_run *run)
         {"emulated", tb_emulated(header)[0] ? "emulated machine" : NULL, tb_emulated(header)},
         {"time", "time", tb_member_text(header, "time")},
         {"log", "log", run->path},
-        {"head", "last hash", head},
+        {"log_head", "last hash", head},
         {NULL, "ledger",
          run->opened                     ? "opened before the first sample"
          : run->host->ledger.broken_line ? "is broken, so nobody can tell"
@@ -622,9 +622,9 @@ static void put_answer(struct tb_doc *doc, const struct tb_store_run *run)
         tb_doc_say(doc, NULL, "%s", why);
 }
 
-struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples)
+struct tb_doc *tb_run_doc(json_t *head, const struct tb_store_run *run, bool samples)
 {
-    struct tb_doc *doc = tb_doc_open(NULL);
+    struct tb_doc *doc = tb_doc_open(head);
     const struct tb_log_view *view = &run->view;
     if (!doc)
         return NULL;
@@ -650,7 +650,7 @@ struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples)
 
 int tb_page_run(FILE *out, const void *run)
 {
-    struct tb_doc *doc = tb_run_doc(run, true);
+    struct tb_doc *doc = tb_run_doc(NULL, run, true);
     int rc = doc ? tb_emit_html(out, doc, tb_page_frame, tb_page_style) : -ENOMEM;
     tb_doc_close(doc);
     return rc;
