@@ -189,7 +189,7 @@ static int measure(struct arguments *arguments, const struct tb_engines_machine 
     static struct tb_cell cells[CELLS_MAX];
     static char names[CELLS_MAX][160];
     struct tb_schedule *schedules[CELLS_MAX] = {NULL};
-    int error = 0;
+    int error = tb_options_outputs(&arguments->options); // before a model is made
     for (uint32_t i = 0; i < arguments->models_count && !error; i++)
         error = cell_open(arguments, i, &cells[i], names[i], &schedules[i]);
     arguments->options.here = json_pack("{s:i}", "devices", (int)machine->devices);

@@ -125,7 +125,7 @@ static int put(struct shown shown, enum form form, const char *path)
     bool lacking = error == -ENODATA || error == -ENOENT;
     if (!path && !lacking)
         return tb_cli_output_failed(error);
-    tb_error("%s%s%s: %s", path ? path : names[form], path ? ": " : "", path ? names[form] : "",
+    tb_error("%s: %s", path ? path : names[form],
              error == -ENODATA  ? "there is nothing to draw"
              : error == -ENOENT ? "there is no table to write"
                                 : tb_output_why(error));
@@ -166,6 +166,12 @@ error_t tb_cli_folder(struct argp_state *state, const char *option, const char *
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode) ? 0
                                                              : tb_cli_bad(state, "%s %s: there is no such folder", option, path);
+}
+
+error_t tb_cli_folder_to_be(struct argp_state *state, const char *option, const char *path)
+{
+    struct stat about;
+    return stat(path, &about) || S_ISDIR(about.st_mode) ? 0 : tb_cli_bad(state, "%s %s: that is no folder", option, path);
 }
 
 void tb_cli_root(const char *root, char *out, size_t bytes)

@@ -44,7 +44,9 @@ int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc); // t
 // --- the record, for the commands that show it ---
 
 struct tb_store;
-error_t tb_cli_folder(struct argp_state *state, const char *option, const char *path); // 0, or what tb_cli_bad() returns
+// 0, or what tb_cli_bad() returns. The second also takes one that is not there yet.
+error_t tb_cli_folder(struct argp_state *state, const char *option, const char *path);
+error_t tb_cli_folder_to_be(struct argp_state *state, const char *option, const char *path);
 // The folder as git writes it, with whose paths it is compared as text: "./logs/" becomes "logs".
 void tb_cli_root(const char *root, char *out, size_t bytes);
 int tb_logs_open(struct tb_store *store, const char *logs); // NULL: logs. TB_EXIT_OK, or TB_EXIT_FAILED after a report

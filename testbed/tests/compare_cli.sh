@@ -63,7 +63,7 @@ json json_has_no_time_of_a_guest '.postulates[0].predictions[0].results[] | sele
 case_ no_such_prediction 2 '0002 has no such prediction; it has P1 to P3' 0002/P7
 case_ never_run 1 '0007: there is no official run of it below logs' 7
 case_ a_run_and_a_postulate 2 'either two runs, or postulates' 0002 aaaaaa
-case_ one_run 2 'which two runs' aaaaaa
+case_ one_run 2 "'aaaaaa' is no postulate: which run" aaaaaa
 case_ no_such_folder 2 'there is no such folder' --logs nowhere
 case_ runs_of_some_hosts 2 'not for two runs' --host bm1 aaaaaa bbbbbb
 case_ help 0 'locus report compare 0005/P2' --help

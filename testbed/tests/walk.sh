@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every command with every form, in a clone and, of an installed program, in a folder that is nobody's, with the checkout out of
-# reach: walk/ takes commands, words and options from the program itself. ONLY=word walks the commands of that name alone. BUILD and
-# LOCUS name the build and its program.
+# reach: walk/ takes commands, words and options from the program itself. WALK=few: each kind of cell once a command; ONLY=word: the
+# commands of that name alone. LOCUS names the program of a build.
 set -u
+export WALK=${WALK-few}
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
 . "$(dirname "$0")/cases.bash"

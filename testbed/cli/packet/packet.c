@@ -386,6 +386,22 @@ static int official_check(const struct visit *visit)
     return 0;
 }
 
+// Is it a key at all? Asked before the record knows of the packet. Of a key that an agent holds, the public half is named.
+static bool key_is_one(const char *path)
+{
+    static const char *const begins[] = {"-----BEGIN ", "ssh-", "ecdsa-", "sk-"};
+    char *text = NULL;
+    size_t bytes;
+    int rc = tb_file_read(path, &text, &bytes);
+    bool is_key = false;
+    for (size_t i = 0; !rc && i < sizeof begins / sizeof *begins; i++)
+        is_key |= strncmp(text, begins[i], strlen(begins[i])) == 0;
+    free(text);
+    if (!is_key)
+        tb_error("--sign %s: %s", path, rc ? strerror(-rc) : "that is no key (ssh-keygen -t ed25519 makes one)");
+    return is_key;
+}
+
 // Asked before anything is measured: a visit of an hour must not end at a folder that is not there.
 static int output_choose(struct visit *visit)
 {
@@ -469,7 +485,7 @@ static int pack(struct visit *visit)
 
 static int go(struct visit *visit)
 {
-    if (output_choose(visit))
+    if (output_choose(visit) || (visit->packet.sign && !key_is_one(visit->packet.sign)))
         return TB_EXIT_USAGE;
     if (readlink("/proc/self/exe", visit->self, sizeof visit->self - 1) < 0) {
         tb_error("/proc/self/exe: %s", strerror(errno));

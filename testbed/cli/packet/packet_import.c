@@ -12,6 +12,7 @@
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/record/git.h"
 #include "testbed/record/import/import.h"
 
@@ -50,8 +51,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_DRY: config->dry_run = true; return 0;
     case KEY_KEY: config->key = argument; return 0;
-    case KEY_CHECKPOINTS: config->checkpoints = argument; return 0;
-    case 'l': config->root = argument; return 0;
+    case KEY_CHECKPOINTS: config->checkpoints = argument; return tb_cli_folder_to_be(state, "--checkpoints", argument);
+    case 'l': config->root = argument; return tb_cli_folder_to_be(state, "--logs", argument);
     case ARGP_KEY_ARG:
         if (config->source)
             return tb_cli_bad(state, "'%s': one packet or folder at a time", argument);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# walk PLACE LOCUS FOLDER: walks the table of commands in one place, and prints TAP. ../walk.sh makes the places.
+# walk PLACE LOCUS FOLDER: walks the table of commands in one place, and prints TAP. ../walk.sh makes the places. WALK=few: each kind
+# of cell once a command, ONLY=word: commands with that word in their name.
 #
 # Commands, their words, options and forms are those that `locus --help` and `locus COMMAND --help` name, so a new command is walked
 # without a line here. What stands here is what a kind of word looks like (THINGS) and which options make a run short (QUICK). A
@@ -15,6 +16,7 @@ import xml.etree.ElementTree as tree
 from concurrent.futures import ThreadPoolExecutor
 
 PLACE, LOCUS, FOLDER = sys.argv[1:4]
+FEW, ONLY = os.environ.get("WALK") == "few", os.environ.get("ONLY", "")
 CLONE = os.path.isdir(os.path.join(FOLDER, "postulates"))
 
 THINGS = {  # a word of a usage: what may stand there; None: that usage is not run
@@ -100,7 +102,7 @@ def snapshot(folder):
     found = {}
     for base, folders, files in os.walk(folder):
         folders[:] = [f for f in folders if f != ".git"]
-        for name in [*files, *(f + "/" for f in folders)]:
+        for name in [*(f for f in files if f != ".git"), *(f + "/" for f in folders)]:
             path = os.path.join(base, name)
             found[os.path.relpath(path, folder)] = (
                 "" if name.endswith("/") else hashlib.sha256(open(path, "rb").read()).hexdigest())
@@ -117,7 +119,10 @@ class Call:
         self.words = words
         folder = tempfile.mkdtemp(dir=os.environ["TMPDIR"])
         place = os.path.join(folder, "here")
-        shutil.copytree(FOLDER, place, symlinks=True)
+        shutil.copytree(FOLDER, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        if CLONE:  # all copies have one history
+            with open(os.path.join(place, ".git"), "w") as git:
+                git.write("gitdir: %s/.git\n" % os.path.realpath(FOLDER))
         argv, out = [LOCUS, *words], stdout
         if stdout is None:
             argv, out = ["sh", "-c", 'exec "$@" >&-', "sh", *argv], subprocess.DEVNULL
@@ -283,7 +288,7 @@ class Walk:
         return best
 
     def help(self):
-        for word in ["-h", "--help", "-?"]:
+        for word in ["--help"] if FEW else ["-h", "--help", "-?"]:
             call = Call([*self.command.words, word])
             bad = call.status or call.err or not call.out.startswith("Usage: locus %s " % self.command.name)
             wide = [line for line in call.out.splitlines() if len(line) > 80]
@@ -315,6 +320,8 @@ class Walk:
         for nth in range(choices):
             words = [THINGS[w][nth % len(THINGS[w])] if w in THINGS else w for w in usage]
             answered |= self.filled(usage, words, not answered)
+            if FEW and answered and (choices == 1 or any(word in BEFORE for word in words)):
+                break
         if not answered:
             self.cell("text", "locus %s: not answered" % " ".join([*self.command.words, *words]))
 
@@ -345,7 +352,7 @@ class Walk:
 
     def ends(self, group, base):
         """Standard output that is full, or closed."""
-        for stdout in [*FULL, None]:
+        for stdout in FULL if FEW else [*FULL, None]:
             end = Call(base, stdout)
             self.cell(group, end.refused("standard output: ", strict=False))
 
@@ -357,6 +364,7 @@ class Walk:
             if "nothing to draw" not in to_file.err:
                 break
         if "nothing to draw" in to_file.err and to_file.status == 1:
+            self.works[form] |= "rounds" in self.command.options  # what is noisy has no figure
             self.cell(form, None if to_file.file is None else to_file.wrong("it left a file"))
             return
         if to_file.status == 2:  # it is for another usage
@@ -369,12 +377,13 @@ class Walk:
         fault, dashed = well_formed(to_dash, kind, to_dash.out)
         self.cell(form, to_dash.answered() or fault or (to_dash.wrong("a file '-'") if "-" in to_dash.made else None))
         self.cell(form, None if shape == dashed else to_dash.wrong("file and standard output differ: %s %s" % (shape, dashed)))
-        if form != "plot":
+        if form != "plot" and not FEW:
             printed = Call([*base, option])
             fault, shown = well_formed(printed, kind, printed.out)
             self.cell(form, printed.answered() or fault or (None if shown == shape else printed.wrong("another shape")))
-        self.ends(form, [*base, option + "=-"])
-        for bad in ["none/out", "folder"]:
+        if not FEW:
+            self.ends(form, [*base, option + "=-"])
+        for bad in ["folder"] if FEW else ["none/out", "folder"]:
             self.cell(form, Call([*base, "%s=%s" % (option, bad)]).refused(bad))
         for word in words:
             if word in BEFORE:
@@ -382,9 +391,11 @@ class Walk:
 
     def file(self, option, kind, base, words, call):
         group = "output" if option == "output" else "files"
-        bads = ["empty", "random"]
-        if "FILE" in kind:  # a folder that is not there may come to be
-            bads += ["none/x", "folder", *(w for w in words if w in BEFORE)]
+        bads = ["random"] if FEW else ["empty", "random"]
+        if "FILE" in kind and not FEW:  # a folder that is not there may come to be
+            bads += ["none/x", "folder"]
+        if "FILE" in kind:
+            bads += [w for w in words if w in BEFORE]
         for bad in bads:
             given = Call([*base, "--%s=%s" % (option, bad)], read=bad)
             replaced = bad in given.touched or bad in given.made
@@ -405,7 +416,7 @@ class Walk:
 
     def arguments(self, usage, words):
         for i, word in enumerate(usage):
-            bads = [] if word == "SLUG" else BAD if word in THINGS else ["nonsense"]  # a slug is any word
+            bads = [] if word == "SLUG" else BAD[:2 if FEW else None] if word in THINGS else ["nonsense"]  # a slug is any word
             for bad in bads:
                 given = Call(self.base(words[:i] + [bad] + words[i + 1:], **self.changed))
                 self.cell("arguments", given.refused(bad))
@@ -431,7 +442,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TMPDIR"] = scratch
         with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
-            for walk in pool.map(lambda command: Walk(command).walk(), [c for c in commands() if os.environ.get("ONLY", "") in c.name]):
+            for walk in pool.map(lambda command: Walk(command).walk(), [c for c in commands() if ONLY in c.name]):
                 for group in [g for g in GROUPS if g in walk.cells]:
                     faults = [fault for fault in walk.cells[group] if fault]
                     name = "%s: %s, %s: %d cells" % (PLACE, walk.command.name, group, len(walk.cells[group]))
