@@ -21,7 +21,7 @@ CLONE = os.path.isdir(os.path.join(FOLDER, "postulates"))
 
 THINGS = {  # a word of a usage: what may stand there; None: that usage is not run
     "TRACE": ["sample", "trace.csv"],
-    "RUN": ["run.jsonl", "bbbbbb", "measured.jsonl"],
+    "RUN": ["measured.jsonl", "run.jsonl", "bbbbbb"],
     "NNNN": ["0002"],
     "NNNN[/P2]": ["0002"],
     "ADDRESS": ["0002/P1"],
