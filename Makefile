@@ -350,9 +350,9 @@ tests: $(unit_programs) $(call each,plain) $(preloads) $(if $(fuzz),$(call each,
 
 # --- targets for people --------------------------------------------------------------------------------------------------------
 
-run: deps ## describe this machine, run a scoreboard and a replay; results in build/run (TRACE=file)
+run: deps ## what this machine is, what a trace wants, and if the machine is fit, times; in build/run (TRACE=file TIMED=yes)
 	@$(MAKE) all
-	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run/make_run.sh
+	@LOCUS=$(B)/locus TRACE='$(TRACE)' TIMED='$(TIMED)' OUT=build/run sh testbed/run/make_run.sh
 
 check: deps-check ## for every save: one build, its unit tests, layers, tidy (90 s)
 	@bash testbed/tests/suite.sh check
@@ -466,8 +466,8 @@ ln -sf $(1).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/$(1).so
 @printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include' '' \
     'Name: $(1:lib%=%)' \
     'Description: KV-cache blocks that go home to the node that owns them$(if $(findstring checked,$(1)), (aborts at misuse))' \
-    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -l$(1:lib%=%)' \
-    'Libs.private: $(placement_libs) -pthread' >$(DESTDIR)$(LIBDIR)/pkgconfig/$(1:lib%=%).pc
+    'Version: $(VERSION)' 'Requires.private: hwloc' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -l$(1:lib%=%)' \
+    'Libs.private: $(filter-out -lhwloc,$(placement_libs)) -pthread' >$(DESTDIR)$(LIBDIR)/pkgconfig/$(1:lib%=%).pc
 
 endef
 

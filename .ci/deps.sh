@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none
-# is missing. --missing prints their names, one per line, and installs nothing.
+# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages. It says first which, what
+# the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages' names, one
+# per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
 # DEPS=skip: then nothing is checked.
@@ -86,7 +87,15 @@ find_missing() {
 
 if [ "${2-}" = --missing ]; then find_missing; exit; fi
 lacking=$(find_missing | tr '\n' ' ')
+case $size/${FETCH-} in
+test/ | all/) [ -x build/guest/qemu ] || fetched=yes ;;
+esac
+[ -z "${fetched-}" ] || echo "deps: the tests also fetch an emulator (QEMU and a Linux kernel, 150 MB), and llama.cpp if npm is" \
+    "there. These stay in build/ and are not installed. To prevent that: FETCH=skip"
 [ -n "$lacking" ] || exit 0
+echo "deps: these packages are missing, and apt-get will install them: ${lacking% }"
+case $size in build) goal=run ;; all) goal=test-all ;; report) goal=test-report ;; *) goal=$size ;; esac
+echo "deps: to prevent that: DEPS=skip, as in \`make $goal DEPS=skip\`"
 
 if [ "$(id -u)" = 0 ]; then
     as_root=
@@ -109,5 +118,4 @@ apt() {
 }
 apt update
 lacking=$(find_missing | tr '\n' ' ') # only now does apt know the names of this release
-echo "deps: installing $lacking"
 apt install --no-install-recommends $lacking

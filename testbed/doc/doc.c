@@ -168,6 +168,12 @@ struct tb_value tb_member_value(const json_t *object, const char *path)
                                      : tb_number(tb_member_number(object, path));
 }
 
+struct tb_value tb_marked(struct tb_value value, double mark)
+{
+    value.mark = isfinite(mark) ? mark : 0;
+    return value;
+}
+
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
 {
     value.tone = tone;

@@ -56,6 +56,7 @@ struct tb_value {
     double confidence;
     uint64_t count;             // also of samples; a flag's is 0 or 1
     const double *samples;      // NAN: of no worth, and not drawn
+    double mark;                // drawn as an upright line beside it; 0: none
     const char *link, *detail;  // HTML: where it leads; what stands beneath it, small
     json_t *json;
 };
@@ -71,6 +72,7 @@ struct tb_value tb_samples(const double samples[], size_t count);
 struct tb_value tb_ids(const char *list); // "": none
 struct tb_value tb_json_value(json_t *json); // taken over when it is put; NULL is no memory
 struct tb_value tb_member_value(const json_t *object, const char *path); // text, number or flag; else none
+struct tb_value tb_marked(struct tb_value value, double mark);
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone);
 struct tb_value tb_linked(struct tb_value value, const char *link);
 struct tb_value tb_detailed(struct tb_value value, const char *detail);

@@ -45,6 +45,8 @@ static void widen_by_value(struct tb_scale *scale, const struct tb_value *value)
         return;
     }
     widen(scale, tb_value_place(value));
+    if (value->mark != 0)
+        widen(scale, value->mark);
     if (value->kind == TB_VALUE_INTERVAL) {
         widen(scale, value->low);
         widen(scale, value->high);
@@ -209,6 +211,8 @@ void tb_draw_value(FILE *out, const struct tb_table *table, size_t column, struc
         put_claim(out, table, scale);
     if (table->columns[column].unit == TB_AS_RATIO)
         upright(out, "same", place(scale, 1));
+    if (value->mark != 0)
+        upright(out, "mark", place(scale, value->mark));
     if (value->kind == TB_VALUE_SAMPLES)
         put_strip(out, scale, value);
     else if (isfinite(tb_value_place(value)))

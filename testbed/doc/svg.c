@@ -12,14 +12,17 @@
 enum { WIDTH = 900, NAME = 260, HEAT_NAME = 80, FIGURE = 180, LINE = 22, EDGE = 16 }; // pixels
 
 static const char style[] =
-    "text{font:12px sans-serif;fill:#444}.title{font-weight:700;fill:#111}.end,.left{text-anchor:end}"
+    ".paper{fill:#fff}text{font:12px sans-serif;fill:#444}.title{font-weight:700;fill:#111}.end,.left{text-anchor:end}"
     ".axis text,.mid{text-anchor:middle}"
     "line{stroke:#444}.grid{stroke:#ddd}.same{stroke:#999;stroke-dasharray:2 3}.bar{stroke:#0072b2;stroke-width:4}"
-    ".unbounded{stroke-dasharray:3 4}.threshold,.median{stroke:#111;stroke-width:1.5}circle{fill:#0072b2}.claimed{fill:#1a7f37;"
+    ".unbounded{stroke-dasharray:3 4}.threshold,.median,.mark{stroke:#111;stroke-width:1.5}circle{fill:#0072b2}.claimed{fill:#1a7f37;"
     "fill-opacity:.12}path{fill:none;stroke-linecap:round;vector-effect:non-scaling-stroke}.dots{stroke:#0072b2;stroke-width:4}"
     ".curve{stroke-width:2}.band{stroke-width:5;stroke-opacity:.25}.plot text{text-anchor:middle}.plot .left{text-anchor:end}"
     ".c1{stroke:#0072b2}.c2{stroke:#d55e00}.c3{stroke:#009e73}.c4{stroke:#cc79a7}.c5{stroke:#b58900;stroke-dasharray:7 4}"
-    ".c6{stroke:#444;stroke-dasharray:2 4}.tile{fill:#0072b2}";
+    ".c6{stroke:#444;stroke-dasharray:2 4}.tile{fill:#0072b2}"
+    "@media(prefers-color-scheme:dark){.paper{fill:#14181d}text{fill:#c4cad1}.title{fill:#fff}line,.c6{stroke:#c4cad1}"
+    ".grid{stroke:#333a42}.same{stroke:#8a929b}.threshold,.median,.mark{stroke:#fff}.bar,.dots,.c1{stroke:#56b4e9}"
+    "circle,.tile{fill:#56b4e9}}";
 
 static void put_text(FILE *out, double x, double y, const char *class, const char *text)
 {
@@ -148,7 +151,7 @@ int tb_emit_svg(FILE *out, const struct tb_doc *doc)
     errno = 0;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %g\" width=\"%d\" height=\"%g\" role=\"img\">\n"
-            "<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+            "<style>%s</style>\n<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
             WIDTH, height + EDGE, WIDTH, height + EDGE, style);
     rc = tb_text_close(&body, out, 0);
     if (rc == 0 && (fputs("</svg>\n", out) == EOF || fflush(out)))

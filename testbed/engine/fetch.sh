@@ -123,6 +123,7 @@ fi
 exec 9>"$folder.lock"
 flock 9
 [ -n "$again" ] || ! complete || exit 0
+unless_skipped
 work_open packages engine engine/lib engine/include
 packages
 unpack

@@ -6,6 +6,7 @@
 # A script's call is [--again] [DIR]. Its result is one folder, complete or not there, so that two that run at once do not spoil it.
 #
 #   arguments DEFAULT "$@"    sets $again ("" or yes), $folder, and $call, the command that a remedy ends with
+#   unless_skipped            cannot, if FETCH=skip; lock_folder has it
 #   cannot WHY                "locus: guest: WHY, then run: $call", exit status 77. Another script than the guest's sets $subject
 #   lock_folder               makes $folder absolute and waits for its lock. If the caller's function complete() holds, it ends the
 #                             script with status 0, unless $again
@@ -39,6 +40,15 @@ lock_folder() {
     exec 9>"$folder.lock"
     flock 9
     [ -n "$again" ] || ! complete || exit 0
+    unless_skipped
+}
+
+unless_skipped() {
+    case ${FETCH-} in
+    '') ;;
+    skip) cannot "FETCH=skip keeps it from being fetched: leave that out" ;;
+    *) echo "locus: $subject: FETCH is '$FETCH', but only 'skip' is known" >&2; exit 2 ;;
+    esac
 }
 
 work_open() {

@@ -19,6 +19,8 @@
 # A row's contender and cell are its words: `dpdk-stack`, one byte, four workers on futexes; a cell is one of 4 KiB blocks, with a
 # spinning worker unless the row says otherwise. After the record's number comes its verdict. "-" is what the record does not have.
 # A new cell is 0.00, or 0.00 [0.00, 0.00]: so it will look.
+#
+# A picture's title is its address: ![text](FILE.svg "0093 */full/futex/4w"). It is what `locus report figure --mallocs` draws.
 use strict;
 use warnings;
 
@@ -31,6 +33,8 @@ my $record = qr/\d{4}(?:\.add\d+)?/;
 my $cell = qr{[A-Za-z0-9.-]+(?:/[A-Za-z0-9.-]+)+};
 my $address = qr{$record(?:/[PS]\d+(?:\s+$cell)?|\s+$cell\s+[A-Z]/[A-Z])};
 my $figure = qr/(?<estimate>$number)(?:(?<open>\s+\[)(?<low>$number)(?<comma>,\s+)(?<high>$number)\])?(?<before>\s+\()(?<at>$address)\)/;
+
+my $picture = qr/!\[[^\]]*\]\(([^\s)]+\.svg) "([^"]+)"\)/;
 
 my (%asked, %known, %refused); # by address: wanted; {estimate, low, high, verdict}; why there is none
 my ($failures, %complained) = (0);
@@ -171,6 +175,30 @@ sub table {
     return $out;
 }
 
+# --- pictures ------------------------------------------------------------------------------------------------------------------
+
+sub content {
+    open(my $in, '<', shift) or return '';
+    local $/;
+    return <$in>;
+}
+
+# Those of a page that differ from what the program draws: [FILE, what it draws].
+sub pictures {
+    my ($page, $text) = @_;
+    my ($folder, @stale) = ($page =~ s,[^/]*$,,r);
+    while ($text =~ /$picture/g) {
+        my ($file, $at, $drawn) = ("$folder$1", $2, "$ENV{SCRATCH}/drawn.svg");
+        local $ENV{AT} = $at;
+        if (system("'$locus' report figure --mallocs \"\$AT\" --plot='$drawn' >/dev/null")) {
+            complain("$page: ($at): nothing is drawn");
+        } elsif (content($drawn) ne content($file)) {
+            push @stale, [$file, content($drawn)];
+        }
+    }
+    return @stale;
+}
+
 # --- pages ---------------------------------------------------------------------------------------------------------------------
 
 sub rewrite {
@@ -178,6 +206,14 @@ sub rewrite {
     $text =~ s/$figure/text_figure($page, %+)/ge;
     $text =~ s/(<!-- figures -->\n)(.*?)(<!-- end of figures -->)/$1 . table($page, $2) . $3/gse;
     return $text;
+}
+
+sub write_file {
+    my ($file, $text) = @_;
+    open(my $out, '>', $file) or die "figures: $file: $!\n";
+    print $out $text;
+    close $out or die "figures: $file: $!\n";
+    return;
 }
 
 sub differences { # line by line: a figure does not change how many there are
@@ -207,15 +243,19 @@ $failures = 0;
 my $stale = 0;
 for my $page (@pages) {
     my $new = rewrite($page, $text{$page});
+    for (pictures($page, $text{$page})) {
+        my ($file, $drawn) = @$_;
+        $stale++;
+        print "$page: $file is not what the logs draw\n" if $check;
+        write_file($file, $drawn) if !$check;
+    }
     next if $new eq $text{$page};
     $stale++;
     if ($check) {
         differences($page, $text{$page}, $new);
     } else {
-        open(my $out, '>', $page) or die "figures: $page: $!\n";
-        print $out $new;
-        close $out or die "figures: $page: $!\n";
+        write_file($page, $new);
     }
 }
-printf "figures: %d addresses, %d of %d pages %s\n", scalar keys %asked, $stale, scalar @pages, $check ? 'differ' : 'written';
+printf "figures: %d addresses, %d of %d pages and their pictures %s\n", scalar keys %asked, $stale, scalar @pages, $check ? 'differ' : 'written';
 exit($failures || ($check && $stale) ? 1 : 0);

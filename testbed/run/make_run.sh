@@ -1,106 +1,99 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The main job, as `make run` does it: describe this machine, say whether it is fit to measure and what its memory costs, run the
-# scoreboard, replay a recorded trace, time the single operations, run the scoreboard's postulate on this host as a short trial,
-# and sum up the results in plain words. The terminal shows the steps with their seconds, and then the answer. $OUT has each
-# step's output, samples, plots and the report. TRACE=file replays another trace.
+# What `make run` shows of this machine, the exact part first: which nodes and CPUs it has, where a process's memory lies, and which
+# layout of a KV cache a trace of requests wants. That takes seconds, and is right on a busy machine as well. Then it is timed:
+# memory, the scoreboard, a replay of the trace. On a machine that is unfit to measure the timed part is left out, and the end says
+# how to get it; TIMED=yes has it all the same. $OUT has each step's output, samples and plots. TRACE=file is another
+# trace.
 set -u
-: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
-: "${TRACE:=testbed/workload/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
+: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${ROUNDS:=8}"
+TRACE=${TRACE:-testbed/workload/sample.csv} TIMED=${TIMED-}
 mkdir -p "$OUT" || exit 1
 failed=0 begun=$(date +%s)
 
-# timed NAME COMMAND...: runs it and prints how long it took. Its standard error stays visible: progress, and what was skipped.
-timed() {
-    name=$1 at=$(date +%s)
-    shift
-    "$@" >"$OUT/$name.txt"
-    status=$?
-    printf '  %-10s %4d s\n' "$name" $(($(date +%s) - at))
-    return $status
-}
-
-# step NAME COMMAND...: the same for a locus command. A failure does not stop the others; the end reports it again.
+# step NAME ARGUMENT...: a locus command, whose standard error stays visible: progress. A failure does not stop the others; the end
+# reports it again.
 step() {
     name=$1
     shift
     rm -f "$OUT/$name".*
-    timed "$name" "$LOCUS" "$@" && return
+    "$LOCUS" "$@" >"$OUT/$name.txt" && return
+    status=$?
     failed=1
-    printf '  %-10s FAILED, exit %s: locus %s\n' '' $status "$*"
-    tail -n 3 "$OUT/$name.txt" | sed 's/^/             /'
+    printf 'FAILED, exit %s: %s %s\n' $status "$LOCUS" "$*"
+    tail -n 3 "$OUT/$name.txt" | sed 's/^/    /'
+    return 1
+}
+
+# first NAME: the first paragraph of what a step said; last NAME: its last one.
+first() { awk 'BEGIN { RS = "" } { print; exit }' "$OUT/$1.txt"; }
+last() { awk 'BEGIN { RS = "" } { text = $0 } END { print text }' "$OUT/$1.txt"; }
+
+# timed NAME ARGUMENT...: a step of the timed part, with its seconds
+timed() {
+    at=$(date +%s)
+    step "$@" || return
+    printf '  %-7s %4d s\n' "$1" $(($(date +%s) - at))
 }
 
 outputs() {
     echo "--log=$OUT/$1.jsonl --json=$OUT/$1.json --csv=$OUT/$1.csv --plot=$OUT/$1.svg --summary=$OUT/$1.summary"
 }
 
-# The experiment on many nodes: on this machine if it has several, otherwise on an emulated one, which counts but does not time.
-flagship() {
-    if [ -z "$nodes" ]; then
-        printf '  %-10s not run: the number of nodes of this machine is unknown\n' flagship
-    elif [ "$nodes" -ge 2 ]; then
-        step flagship run 0005 --rounds "$NODE_ROUNDS" --logs "$LOGS"
-    elif timed guest sh testbed/guest/fetch.sh; then
-        step flagship guest --timeout 600 -- run 0005 --rounds "$NODE_ROUNDS"
-    else
-        rm -f "$OUT"/flagship.*
-        printf '  %-10s not run: this machine has one node, and no emulated machine is available\n' flagship
-    fi
-}
+# --- exact ---------------------------------------------------------------------------------------------------------------------
 
-# --- before --------------------------------------------------------------------------------------------------------------------
-
-printf 'This machine, the scoreboard, a replay, a trial: 5 to 8 minutes if nothing else runs here.\n'
-printf 'All results go to %s/; the answer comes at the end.\n' "$OUT"
-load=$("$LOCUS" doctor load | sed '/^$/,$d' | grep -A 3 '^UNFIT')
-[ -z "$load" ] || printf '\nOther processes are running: it will take two or three times as long, and show little.\n%s\n' "$load"
-printf '\n'
-
-# --- the steps -----------------------------------------------------------------------------------------------------------------
-
-step topo topo
-step doctor doctor
-step counters counters
-# shellcheck disable=SC2046 # the words of outputs are separate flags
-step matrix matrix $(outputs matrix | sed 's/--log=[^ ]* //; s/ --summary=.*//')
+printf '== This machine (%s topo)\n\n' "$LOCUS"
+step topo topo && cat "$OUT/topo.txt"
 nodes=$(sed -n '1s/^\([0-9][0-9]*\) .*/\1/p' "$OUT/topo.txt")
-# shellcheck disable=SC2046
-{
-    step eval eval --touch full --rounds "$ROUNDS" $(outputs eval)
-    step eval-byte eval --touch byte --rounds "$ROUNDS" $(outputs eval-byte)
-    step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
-    step bench bench --rounds "$ROUNDS" $(outputs bench)
-}
-step run run 0001 --rounds "$TRIAL_ROUNDS" --logs "$LOGS"
-flagship
-step advise advise --trace "$TRACE"
-step verify verify --logs "$LOGS"
-step report report --logs "$LOGS" --measured "$OUT" -o "$OUT/report.html"
 
-# --- what came out -------------------------------------------------------------------------------------------------------------
+printf '\n== Where the memory of a process lies, here of this script (%s advise --pid N)\n\n' "$LOCUS"
+step where advise --pid $$ && first where
 
-# The paragraph of advise.txt that is the answer.
-placement() {
-    awk 'BEGIN { RS = "" } /^(Use |It makes |This |There is nothing |Too few )/ { print; exit }' "$OUT/advise.txt" |
-        sed '/^    /,$d' | grep . || echo "no answer: this step failed"
-}
+printf '\n== Which layout of the KV cache a trace of requests wants (%s serve %s)\n\n' "$LOCUS" "$TRACE"
+step serve serve "$TRACE" --load all --quiet && last serve
 
-answer() {
-    cat "$OUT/$1.summary" 2>/dev/null || echo "no answer: this step failed"
+# --- timed ---------------------------------------------------------------------------------------------------------------------
+
+printf '\n== Is it fit to measure? (%s doctor)\n\n' "$LOCUS"
+fit=
+step doctor doctor && last doctor
+"$LOCUS" doctor --check >/dev/null 2>&1 && fit=yes
+if [ "$fit$TIMED" ]; then
+    printf '\n== Timed, two minutes if nothing else runs here\n\n'
+    # shellcheck disable=SC2046 # the words of outputs are separate flags
+    {
+        timed matrix matrix $(outputs matrix | sed 's/--log=[^ ]* //; s/ --summary=.*//')
+        timed eval eval --touch full --rounds "$ROUNDS" $(outputs eval)
+        timed replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
+    }
+    [ "$nodes" = 1 ] || timed advise advise --trace "$TRACE" --rounds 2
+else
+    rm -f "$OUT"/matrix.* "$OUT"/eval.* "$OUT"/replay.* "$OUT"/advise.*
+fi
+# --- the end, one screen of 24 lines -------------------------------------------------------------------------------------------
+
+missing() { echo '  no answer: this step failed'; }
+table() { sed '/^$/q' "$OUT/$1.summary" 2>/dev/null | head -n 7 | grep . || missing; }
+# The sentence on who is ahead, which begins with what was written.
+ahead() {
+    awk '/^[A-Z][a-z ]*: / && !/^UNFIT/ { on = 1; print; next } on && /^  / { print; next } { on = 0 }' "$OUT/$1.summary" 2>/dev/null |
+        head -n 2 | grep . || missing
 }
 
 seconds=$(($(date +%s) - begun))
-printf '\n== What came out, after %d min %d s\n\n' $((seconds / 60)) $((seconds % 60))
-printf 'Fit?        %s (At the start; see %s/doctor.txt.)\n' "$(tail -n 1 "$OUT/doctor.txt")" "$OUT"
-printf '\nScoreboard, blocks written in full, %s rounds (%s/eval.txt; one byte of each: eval-byte.txt)\n' "$ROUNDS" "$OUT"
-answer eval
-printf '\nReplay of %s (%s/replay.txt)\n' "$TRACE" "$OUT"
-answer replay
-printf '\nPlacement (%s/advise.txt, matrix.txt)\n' "$OUT"
-placement
-printf '\nOpen        %s/report.html: all of this, and the trial of 0001 with every sample; plots: %s/*.svg\n' "$OUT" "$OUT"
-printf 'Next        for a verdict that counts: locus run 0001; for the record: locus run 0001 --official\n'
-[ $failed = 0 ] || printf 'FAILED      at least one step, see above\n'
+printf '\n== After %d min %d s\n\n' $((seconds / 60)) $((seconds % 60))
+if [ "$fit$TIMED" ]; then
+    table eval
+    ahead eval
+    echo 'Replay of the trace:'
+    ahead replay
+else
+    echo 'Nothing was timed, because this machine is not fit for it now (see above).'
+    echo 'What spoils a measurement, and what to do about it, and then once more:'
+    printf '    %s doctor\n    make run\nOr now, with the noise that comes of it:\n    make run TIMED=yes\n' "$LOCUS"
+fi
+printf '\nAll of it, with samples and plots: %s/\nTo go on:\n' "$OUT"
+printf '    %s\n' "$LOCUS report" "$LOCUS serve $TRACE" "$LOCUS run 0001" "sh testbed/guest/fetch.sh && $LOCUS guest -- advise"
+[ $failed = 0 ] || echo 'FAILED: at least one step, see above'
 exit $failed

@@ -63,6 +63,31 @@ rivals() {
         deps 0 build --missing && why='in the build' && ! grep -q dpdk "$out"
 }
 check "DPDK's pools are tested, and are not needed to build" rivals
+# Before apt-get begins, whatever comes of it.
+told() {
+    deps 1 "$1" && why="it says: $(cat "$out")" && grep -q "^deps: these packages are missing, .*libhwloc-dev" "$out" &&
+        grep -q "DEPS=skip, as in .make $2 DEPS=skip" "$out"
+}
+check 'it says which packages it is about to install, and how to prevent it' told build run
+check 'so it does for the tests' told test test
+mkdir -p "$scratch/clone/.ci" && cp .ci/deps.sh "$scratch/clone/.ci" # where no emulator is
+emulator() { grep -q '^deps: the tests also fetch an emulator.*FETCH=skip' "$out"; echo -n $?; }
+fetching() {
+    local said
+    cd "$scratch/clone" || return
+    said=$(deps 1 test; emulator; with=(FETCH=skip); deps 1 test; emulator; with=(); deps 1 build; emulator)
+    cd "$REPO" && why="told, told with FETCH=skip, told for the build: $said" && [ "$said" = 011 ]
+}
+check 'it says that the tests fetch an emulator, and FETCH=skip prevents it' fetching
+fetch_skipped() {
+    local script
+    for script in testbed/guest/fetch.sh testbed/guest/fetch-user.sh; do
+        FETCH=skip sh $script "$scratch/none/it" >"$out" 2>"$err"
+        [ $? -eq 77 ] && says_only 'FETCH=skip' || return
+    done
+    ! FETCH=maybe sh testbed/guest/fetch.sh "$scratch/none/it" >"$out" 2>"$err" && says_only "FETCH is 'maybe'"
+}
+check 'then nothing is fetched' fetch_skipped
 engine() {
     deps 0 all --missing && why='not in all' && grep -qx npm "$out" && grep -qx libdpdk-dev "$out" &&
         deps 0 test --missing && why='in the tests' && ! grep -qx npm "$out" &&

@@ -29,7 +29,8 @@ empty() { ! grep .; }
 
 # For pkg-config alone: make would find its packages missing, and rebuild another program under the running tests.
 packages=$sysroot/usr/lib/pkgconfig
-pkg-config() { PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$packages command pkg-config "$@"; }
+system=$(command pkg-config --variable pc_path pkg-config)
+pkg-config() { PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$packages:$system command pkg-config "$@"; }
 
 flags="-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pthread"
 library=$sysroot/usr/lib
@@ -102,6 +103,19 @@ build_shared() { # source, program, library's name
 build_static() { # source, program, library's name
     $(language "$1") $(pkg-config --cflags "$3") -o "$2" "$1" \
         -Wl,-Bstatic $(pkg-config --libs "$3") -Wl,-Bdynamic $(pkg-config --static --libs "$3" | sed "s/-l$3//")
+}
+
+# hwloc's archive too: what that needs, its own file for pkg-config says. Debian has no archive of libudev.
+build_with_archives() { # source, program
+    $(language "$1") $(pkg-config --cflags locus) -o "$2" "$1" -Wl,-Bstatic $(pkg-config --libs locus) -lhwloc -Wl,-Bdynamic \
+        $(pkg-config --static --libs locus | sed 's/-llocus//; s/-lhwloc//')
+}
+
+# The first program of the project's README, as it stands there.
+readme_program() {
+    sed -n '/^    #include <locus\/locus.h>$/,/^    }$/s/^    //p' README.md >"$sysroot/first.c" && [ -s "$sysroot/first.c" ] &&
+        build_shared "$sysroot/first.c" "$sysroot/first" locus &&
+        [ "$(LD_LIBRARY_PATH=$library "$sysroot/first")" = "8 blocks came home" ]
 }
 
 uses_shared() { readelf -d "$1" | grep -q "NEEDED.*\[lib$2[.]so[.]$soversion\]"; }
@@ -189,6 +203,11 @@ for example in serving_loop.c two_nodes.c serving_loop.cpp; do
         verdict "$example runs without it ($name)" runs "" $example "$program-static"
     done
 done
+verdict "a program builds with the archives of locus and hwloc" build_with_archives placement/examples/serving_loop.c \
+    "$sysroot/archives"
+verdict "it needs neither shared library" eval "is_without_shared '$sysroot/archives' && ! readelf -d '$sysroot/archives' | grep hwloc"
+verdict "it runs" runs "" serving_loop.c "$sysroot/archives"
+verdict "the first program of the README builds and runs" readme_program
 if command -v clang++ >/dev/null; then
     verdict "serving_loop.cpp builds with clang++" build_shared placement/examples/serving_loop.cpp "$sysroot/clang" locus clang++
     verdict "serving_loop.cpp of clang++ runs" runs "$library" serving_loop.cpp "$sysroot/clang"

@@ -2,28 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# What `make run` does (testbed/run/make_run.sh): its steps with their seconds, its warning on a busy machine, its answer, and what
-# happens if a step fails. It is kept short: the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names
-# the program.
+# What `make run` does (testbed/run/make_run.sh): first what is exact, then, on a machine that is fit or with TIMED=yes, what is
+# timed; what its end says, on one screen, and that this can be typed as it is; and what happens if a step fails. It is kept short:
+# the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
+LOCUS=$(realpath "$LOCUS")
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/tests/cases.bash
 kept=$scratch/kept
 
-# A quick stand-in for locus. FAILS names a command that fails; BUSY makes the doctor find other processes.
+# A quick stand-in for locus. FAILS names a command that fails; UNFIT makes the doctor find other processes.
 cat >"$scratch/locus" <<'S'
 #!/bin/bash
 echo "$*" >>"$CALLS"
 [ "$1" != "${FAILS-}" ] || { echo "this went wrong"; exit 3; }
 case $1 in
-topo) echo "2 nodes, 2 CPUs" ;;
 doctor)
-    [ -z "${BUSY-}" ] || { printf 'UNFIT    load  others keep 2.0 of 2 CPUs busy\n\n1 thing can spoil a figure: load.\n'; exit 1; }
-    echo "Fit to measure." ;;
-eval | replay | bench) exec "$REAL" "$@" --laps 1 -d inline --quiet 2>/dev/null ;;
-advise) exec "$REAL" "$@" ;;
-*) echo "nothing was done" ;;
+    [ -z "${UNFIT-}" ] || { printf 'UNFIT    load  others\n\n1 thing can spoil a figure: load.\n'; [ "${2-}" != --check ]; exit; }
+    printf 'fit: load\n\nFit to measure.\n' ;;
+eval | replay) exec "$REAL" "$@" --laps 1 -d inline --quiet 2>/dev/null ;;
+matrix) echo "nothing was done" ;;
+*) exec "$REAL" "$@" ;;
 esac
 S
 chmod +x "$scratch/locus"
@@ -33,54 +33,66 @@ run() { # ASSIGNMENT...
     env REAL="$LOCUS" LOCUS="$scratch/locus" CALLS="$scratch/calls" OUT="$kept" ROUNDS=2 "$@" \
         sh testbed/run/make_run.sh >"$out" 2>"$err"
     status=$?
+    sed -n '/^== After/,$p' "$out" >"$scratch/end"
 }
 text() { holds "$1" "not in the text: $2" grep -qE -- "$2" "$out"; }
 no_text() { holds "$1" "in the text: $(grep -m 1 -E -- "$2" "$out")" eval "! grep -qE -- '$2' '$out'"; }
+heads() { grep -oE '^== [A-Z][a-z]+( the memory)?' "$out" | cut -c 4- | paste -sd ' '; }
+one_screen() { # of 24 lines, beside which the prompt has one
+    holds "$1" "$(wc -l <"$scratch/end") lines: $(awk 'length > 80' "$scratch/end" | head -n 1)" \
+        eval "[ \$(wc -l <'$scratch/end') -le 23 ] && [ -s '$scratch/end' ] && narrow '$scratch/end'"
+}
 
 run
 holds all-is-well "exit $status: $(tail -n 1 "$err")" [ $status = 0 ]
-sed '1,/^$/d; /^$/,$d' "$out" >"$scratch/steps"
-holds steps-and-their-seconds "$(grep -m 1 -vE '^  [a-z-]+ +[0-9]+ s$' "$scratch/steps")" \
-    eval "[ \$(wc -l <'$scratch/steps') = 13 ] && ! grep -vqE '^  [a-z-]+ +[0-9]+ s\$' '$scratch/steps'"
-holds what-a-step-said-is-kept "no bench.txt" [ -s "$kept/bench.txt" ]
-holds samples-are-kept "$(ls "$kept")" [ -s "$kept/eval.csv" -a -s "$kept/eval-byte.json" ]
-text minutes-are-said-beforehand '^This machine, .* minutes'
-no_text an-idle-machine-is-not-called-busy '^Other processes are running'
-text the-answer-begins-with-fitness '^Fit\? +Fit to measure'
-# Without the unit where no floor is known: a busy machine's are noisy.
+holds what-is-exact-comes-first "$(heads)" [ "$(heads)" = 'This Where the memory Which Is Timed After' ]
+text the-machine '^[0-9]+ nodes?, '
+text where-memory-lies '^sh \([0-9]+\): '
+text which-layout '^(Use |No |.*(level|tie|difference))'
+text fitness '^Fit to measure\.$'
+text each-timed-step-has-its-seconds '^  (matrix|eval|replay) +[0-9]+ s$'
+holds what-a-step-said-is-kept "$(ls "$kept")" [ -s "$kept/serve.txt" -a -s "$kept/eval.csv" -a -s "$kept/replay.json" ]
 text the-table-is-of-full-touch '^workload( +us)? +over floor +over locus +best malloc$'
-no_text one-byte-is-left-to-its-file '^One byte touched'
-text few-rounds-claim-nothing 'Full touch: too few rounds to tell'
-text the-replay-has-its-answer '^Replay of testbed/workload/sample.csv'
-text placement-is-answered '^(This machine has one node|Use |It makes |This )'
-text the-page-to-open '^Open +.*/report\.html'
+text few-rounds-claim-nothing '^Full touch: too few rounds to tell'
+text the-replay-has-its-answer '^Replay of the trace:$'
 no_text nothing-failed 'FAILED'
-holds in-this-order "$(grep -nE '^(Fit|Scoreboard|Replay|Placement|Open)' "$out")" eval \
-    "[ \"\$(grep -oE '^(Fit|Scoreboard|Replay|Placement|Open)' '$out' | tr '\n' ' ')\" = 'Fit Scoreboard Replay Placement Open ' ]"
-holds on-two-nodes-here "$(grep 0005 "$scratch/calls")" grep -q '^run 0005 ' "$scratch/calls"
+one_screen its-end-is-one-screen
+cp "$scratch/end" "$scratch/fit"
 
-run BUSY=1 ROUNDS=1
-text a-busy-machine-is-said-beforehand '^Other processes are running: .* as long'
-holds and-by-what "$(head -n 6 "$out")" eval "sed -n '1,6p' '$out' | grep -q '^UNFIT .*2.0 of 2 CPUs'"
+run UNFIT=1
+holds an-unfit-machine-is-no-failure "exit $status: $(tail -n 1 "$err")" [ $status = 0 ]
+holds there-nothing-is-timed "$(paste -sd ';' "$scratch/calls")" eval "! grep -qE '^(matrix|eval|replay|advise --trace)' '$scratch/calls'"
+text but-what-is-exact-is-there '^sh \([0-9]+\): '
+text it-says-how-to-get-the-rest '^    make run TIMED=yes$'
+holds no-old-figures-stay "$(ls "$kept")" [ ! -e "$kept/eval.csv" ]
+one_screen its-end-is-one-screen-too
 
-run FAILS=replay ROUNDS=1
+# The commands that both ends show: each begins one that there is, and the files that it names are there.
+typed() {
+    local line words status=0
+    while read -r line; do
+        case $line in
+        "make run"*) make -n ${line#make } DEPS=skip >/dev/null || status=1 ;;
+        *) for words in $line; do [[ $words != testbed/* || -e $words ]] || status=1; done
+            line=${line##*&& }
+            [[ $line == "$scratch/locus "* ]] && "$LOCUS" ${line#"$scratch/locus"} --help >/dev/null || status=1 ;;
+        esac
+        [ $status = 0 ] || { echo "$line"; return 1; }
+    done < <(sed -nE '/^    (make|sh|\/)/s/^    //p' "$scratch/fit" "$scratch/end")
+}
+sed -i 's/ guest -- advise$/ guest/' "$scratch/fit" "$scratch/end" # whose --help is the command's in the guest
+check what-the-end-says-can-be-typed typed
+
+run UNFIT=1 TIMED=yes
+holds it-is-timed-all-the-same-when-asked "$(paste -sd ';' "$scratch/calls")" grep -q '^eval ' "$scratch/calls"
+
+run FAILS=replay
 holds a-failed-step-fails-it "exit $status" [ $status = 1 ]
-text a-failed-step-is-named 'FAILED, exit 3: locus replay'
+text a-failed-step-is-named '^FAILED, exit 3: .*locus replay'
 text with-its-last-lines '^ +this went wrong$'
-text the-end-says-so '^FAILED '
-holds the-others-are-done "$(cat "$scratch/calls")" grep -q '^report ' "$scratch/calls"
-holds an-old-answer-is-not-shown-again "$(grep -A 1 '^Replay' "$out")" eval "grep -A 1 '^Replay' '$out' | grep -q '^no answer'"
-
-run FAILS=advise ROUNDS=1
-holds placement-that-is-not-known-is-said "$(grep -A 2 '^Placement' "$out")" eval \
-    "grep -A 1 '^Placement' '$out' | grep -q '^no answer: this step failed'"
-
-# What cannot be read is not guessed: neither nodes nor a load.
-run FAILS=topo ROUNDS=1
-text nodes-that-are-not-known-are-not-guessed '^  flagship +not run: the number of nodes .* unknown'
-holds and-nothing-is-fetched-for-them "$(grep -E '^  guest|^guest|run 0005' "$out" "$scratch/calls")" \
-    eval "! grep -qE '^  guest' '$out' && ! grep -q 0005 '$scratch/calls'"
-run FAILS=doctor ROUNDS=1
-no_text a-doctor-who-cannot-look-finds-nobody '^Other processes are running'
+text the-end-says-so '^FAILED: '
+holds the-others-are-done "$(cat "$scratch/calls")" grep -q '^eval ' "$scratch/calls"
+holds an-old-answer-is-not-shown-again "$(grep -A 1 '^Replay' "$out")" eval "grep -A 1 '^Replay' '$out' | grep -q '^  no answer'"
+one_screen with-a-failure-too
 
 done_testing

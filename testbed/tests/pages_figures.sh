@@ -212,6 +212,33 @@ texts() { # PAGE: each figure once; how many is in $found
     done < <(tr '\n' ' ' <"$pages/$1" | tr -s ' ' | grep -oE "$form" | sort -u)
 }
 
+# --- pictures ------------------------------------------------------------------------------------------------------------------
+
+# Each row: "WORKLOAD, MALLOC" and the least of the times of the cell's mallocs, over that of locus.
+picture() { # PAGE SVG RECORD PATTERN
+    local label printed value
+    digest "$3" || { fail "$1: $2" "there is no record '$3', or it names no log"; return; }
+    while IFS='|' read -r label printed; do
+        value=$(asks "$3" '.cells as $cells | [range($cells | length) | select($cells[.].name | startswith($workload + "/")
+                and test("^" + ($pattern | gsub("[*]"; ".*")) + "$"))][0] as $c | arms("locus")[0] as $ours
+            | [.arms[] | select(.role == "malloc") | .name as $name | [$name] + ([.key] as [$key] | $logs[0] | ratio($c; $key; $ours))]
+            | min_by(.[1]) | join(" ")' --arg workload "${label%%,*}" --arg pattern "$4" --slurpfile logs "$scratch/$3.json" |
+            sed 's/%[^ ]*//')
+        if [ "${value%% *}" = "${label#*, }" ] && agrees "$printed" "${value#* }"; then pass "$1: $label: $printed"
+        else fail "$1: $label: $printed" "the log has ${value:-nothing}"; fi
+        found=$((found + 1))
+    done < <(sed -nE '/class="title"/d; /class="">/{s/.*>([^<]*)<.*/\1/; h}; /class="end"/{s/.*>([^<]*)<.*/\1/; H; x; s/\n/|/; p}' \
+        "$pages/$2")
+}
+
+pictures() { # PAGE: how many rows is in $found
+    local file record pattern
+    found=0
+    while read -r file record pattern; do
+        picture "$1" "$(dirname "$1")/$file" "$record" "$pattern"
+    done < <(sed -nE 's/.*!\[[^]]*\]\(([^ )]+\.svg) "([0-9a-z.]+) ([^"]+)"\).*/\1 \2 \3/p' "$pages/$1")
+}
+
 # --- the pages -----------------------------------------------------------------------------------------------------------------
 
 while read -r page rows_least found_least <&3; do
@@ -220,12 +247,14 @@ while read -r page rows_least found_least <&3; do
     texts "$page"
     [ "$found_least" = - ] || holds "${page}_has_figures_in_its_text" "only $found" [ "$found" -ge "$found_least" ]
 done 3<<'END'
-README.md 3 1
 testbed/measure/nodes/README.md 9 -
 placement/retention/README.md 7 -
 experiments/README.md 30 10
 experiments/corrections.md - 10
 END
+
+pictures README.md
+holds README.md_has_a_picture "only $found rows" [ "$found" -eq 4 ]
 
 # What was observed in a step of the design thread is said by figures of this form alone, and of the step's own records.
 while IFS='|' read -r _ paper _ ours observed _; do
