@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages. It says first which, what
-# the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages' names, one
-# per line, and installs nothing.
+# the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages' names,
+# one per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
 # DEPS=skip: then nothing is checked.
@@ -14,13 +14,13 @@ set -eu
 
 # gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpacks the guest's kernel.
 # libdpdk-dev depends on all of DPDK, 220 packages with udev and rdma-core (32 MB to fetch, 165 MB on disk), so only the tests
-# need it.
+# need it. libudev-dev is what linking with hwloc's archive needs.
 build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libzstd-dev zlib1g-dev
        libpfm4-dev libmicrohttpd-dev zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
 check='libcriterion-dev universal-ctags perl'
-test='g++ clang liburcu-dev libck-dev libdpdk-dev pkg-config|pkgconf r-mathlib jq numactl e2fsprogs openssh-client
-      openssl python3-yaml hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
+test='g++ clang liburcu-dev libck-dev libdpdk-dev libudev-dev pkg-config|pkgconf r-mathlib jq numactl e2fsprogs
+      openssh-client openssl python3-yaml hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
 
 case ${1-} in
 build) needs=$build ;;

@@ -61,7 +61,8 @@ cp "$scratch/end" "$scratch/fit"
 
 run UNFIT=1
 holds an-unfit-machine-is-no-failure "exit $status: $(tail -n 1 "$err")" [ $status = 0 ]
-holds there-nothing-is-timed "$(paste -sd ';' "$scratch/calls")" eval "! grep -qE '^(matrix|eval|replay|advise --trace)' '$scratch/calls'"
+holds there-nothing-is-timed "$(paste -sd ';' "$scratch/calls")" \
+    eval "! grep -qE '^(matrix|eval|replay|advise --trace)' '$scratch/calls'"
 text but-what-is-exact-is-there '^sh \([0-9]+\): '
 text it-says-how-to-get-the-rest '^    make run TIMED=yes$'
 holds no-old-figures-stay "$(ls "$kept")" [ ! -e "$kept/eval.csv" ]

@@ -28,7 +28,7 @@ there() { # each file that it links to
 check its_links_lead_somewhere there
 targets() {
     local target status=0
-    for target in $(grep -oE '`make [a-z-]+`|^    make [a-z]+$|sudo make [a-z]+' README.md | tr -d '`' | sed 's/.*make //' | sort -u); do
+    for target in $(grep -oE '`make [a-z-]+`|^    make [a-z]+$|sudo make [a-z]+' README.md | grep -oE '[a-z-]+`?$' | tr -d '`'); do
         grep -qE "^$target:" Makefile || { echo "there is no target $target"; status=1; }
     done
     return $status
@@ -36,7 +36,9 @@ targets() {
 check its_targets_are_there targets
 
 # shown COMMAND: what the README shows of it. said COMMAND: what it says, for programs in PATH.
-shown() { awk -v command="    \$ $1" '$0 == command { on = 1; next } on && !/^    / { exit } on { print substr($0, 5) }' README.md; }
+shown() {
+    awk -v command="    \$ $1" '$0 == command { on = 1; next } on && !/^    / { exit } on { print substr($0, 5) }' README.md
+}
 mkdir "$scratch/bin" && ln -s "$LOCUS" "$scratch/bin/locus"
 said() { PATH=$scratch/bin:$PATH LOCUS_LAP=$(dirname "$LOCUS")/locus-lap bash -c "$1; exit \$?" 2>"$err" >"$out"; }
 paragraph() { awk -v which="$1" 'BEGIN { RS = "" } { last = $0 } which == "first" { exit } END { print last }' "$out"; }

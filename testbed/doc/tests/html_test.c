@@ -227,3 +227,22 @@ Test(html, a_full_disk_is_an_error)
     cr_expect_eq(tb_emit_svg(full, doc), -ENOSPC);
     fclose(full);
 }
+
+// A mark that lies outside of all intervals widens the scale.
+Test(html, a_mark_is_a_line_at_its_place_beside_an_interval)
+{
+    struct tb_table *table = tb_doc_table(doc, "rows", "t", columns);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value("a"), tb_marked(tb_interval_of(1.2, 1.1, 1.3, 0.95), 1.4));
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value("b"), tb_marked(tb_interval_of(1.2, 1.1, 1.3, 0.95), NAN));
+    picture();
+    cr_expect_eq(occurrences("<line class=\"mark\""), 1);
+    cr_expect_eq(occurrences("<line class=\"mark\" x1=\"95.45%\" x2=\"95.45%\""), 1, "%s", bytes); // 1 to 1.4, and a twentieth
+}
+
+Test(html, a_picture_has_colours_of_its_own_for_the_dark)
+{
+    put_row(NULL, "a", 1.2);
+    picture();
+    cr_expect_eq(occurrences("<rect class=\"paper\""), 1);
+    cr_expect_eq(occurrences("@media(prefers-color-scheme:dark){.paper{"), 1);
+}
