@@ -36,7 +36,7 @@ static const char documentation[] =
     "line, from standard input.\n\n"
     "With --mallocs an ADDRESS is a record and a pattern of cells: 0093 */full/futex/4w. The best malloc of a cell is the one over "
     "which the lead of locus is least.\n\n"
-    "It works on a clone of the project: the record is in experiments/, and its log in logs/.\n\n"
+    "It works on a clone of the project's repository: the record is in experiments/, and its log in logs/.\n\n"
     "Examples:\n"
     "  locus report figure 0013/P3\n"
     "  locus report figure '0018.add1/P3 steady-decode/none' '0018 steady-decode/none D/A'\n"

@@ -38,7 +38,7 @@ THINGS = {  # a word of a usage: what may stand there; None: that usage is not r
 QUICK = {  # an option: its value in a run that is short
     "quiet": None, "smoke": None, "no-run": None, "dry-run": None, "rounds": "1", "laps": "1", "steps": "1", "threads": "1",
     "requests": "20", "load": "all", "workload": "cycle-256", "dispatch": "inline", "kinds": "latency",
-    "strategies": "paged,first-fit", "contenders": "locus,glibc",
+    "strategies": "paged,first-fit", "contenders": "locus,null",
 }
 OTHERWISE = [{}, {"rounds": False}, {"smoke": False}, {"no-run": False, "list": None}, {"contenders": "stock-plain"},
              {"contenders": False, "workload": False}]
@@ -283,8 +283,8 @@ class Walk:
             call = Call(argv)
             if best is None or str(call.status) < str(best[1].status):
                 best, self.changed = (argv, call), changed
-            if call.status == 0:
-                break
+            if call.status == 0 or "clone of" in call.err:
+                return (argv, call)
         return best
 
     def help(self):
@@ -306,7 +306,7 @@ class Walk:
             if value:
                 self.cell("words", Call([*words, "--%s=" % option]).refused("--%s: the value is empty" % option))
         if [] not in self.command.usages:
-            self.cell("words", Call(words).refused("locus "))  # the remedy
+            self.cell("words", Call(words).refused("locus ", "clone of"))  # the remedy
 
     def usage(self, usage):
         if any(THINGS.get(word, "") is None or word.startswith("--") for word in usage):
@@ -322,7 +322,7 @@ class Walk:
             answered |= self.filled(usage, words, not answered)
             if FEW and answered and (choices == 1 or any(word in BEFORE for word in words)):
                 break
-        if not answered:
+        if not answered and (CLONE or not self.command.starred):
             self.cell("text", "locus %s: not answered" % " ".join([*self.command.words, *words]))
 
     def filled(self, usage, words, is_first):
@@ -330,7 +330,7 @@ class Walk:
         base, call = self.first(words)
         clone = self.command.starred and not CLONE and "clone of the project's repository" in call.err
         if clone or call.status == 2 or (call.status == 1 and not call.out):
-            names = ["clone of"] if clone else [*words, self.command.name]
+            names = ["clone of"] if clone else [*words, self.command.name, "locus "]  # the last: a remedy
             said = not clone or "clone of the project's repository" in re.sub(r"\s+", " ", self.command.help)
             self.cell("text", call.refused(*names) or (None if said else "its help does not say that it is for a clone"))
             return clone or call.status == 1
@@ -427,7 +427,7 @@ class Walk:
         for usage in self.command.usages:
             self.usage(usage)
         for form, works in self.works.items():
-            if self.forms_due:
+            if self.forms_due and CLONE:
                 self.cell(form, None if works else "locus %s has --%s in its help, and in no usage" % (self.command.name, form))
         return self
 
