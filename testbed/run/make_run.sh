@@ -77,8 +77,8 @@ missing() { echo '  no answer: this step failed'; }
 table() { sed '/^$/q' "$OUT/$1.summary" 2>/dev/null | head -n 7 | grep . || missing; }
 # The sentence on who is ahead, which begins with what was written.
 ahead() {
-    awk 'on && !/^  / { exit } on || /^[A-Z][a-z ]* touch: / { on = 1; print }' "$OUT/$1.summary" 2>/dev/null | head -n 3 | grep . ||
-        missing
+    awk 'on && !/^  / { exit } on || /^[A-Z][a-z ]* touch: / { on = 1; print }' "$OUT/$1.summary" 2>/dev/null |
+        head -n 3 | grep . || missing
 }
 
 seconds=$(($(date +%s) - begun))
