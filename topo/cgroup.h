@@ -20,8 +20,7 @@ int topo_cgroup_memory(const char *root, struct topo_cgroup_memory *out);
 // The same for reserved huge pages of one size: what a first touch may still take, and what mmap may still reserve; the lesser.
 int topo_cgroup_hugetlb(const char *root, uint64_t page_bytes, struct topo_cgroup_memory *out);
 
-// How many processes of this process's group the kernel has killed for want of memory so far, its own limit's or the host's; where
-// the group does not count them (the root group), how many of the whole host. -ENOENT: this kernel counts neither.
+// As locus_cgroup_oom_kills() in topo.h.
 int topo_cgroup_oom_kills(const char *root, uint64_t *out);
 
 // How the names of its files begin: "hugetlb.2MB". name_bytes >= TOPO_CGROUP_NAME_BYTES.

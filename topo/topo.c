@@ -167,6 +167,11 @@ int locus_cgroup_memory_room_bytes(uint64_t *out)
     return error;
 }
 
+int locus_cgroup_oom_kills(uint64_t *out)
+{
+    return topo_cgroup_oom_kills("", out);
+}
+
 bool locus_node_allowed(int node)
 {
     struct topo_idset allowed;

@@ -97,6 +97,10 @@ int locus_node_memory_read(int node, struct locus_node_memory *out);
 // hierarchy (v2 memory.max, v1 memory.limit_in_bytes). UINT64_MAX: unlimited. -errno: the files are malformed or unreadable.
 int locus_cgroup_memory_room_bytes(uint64_t *out);
 
+// How many processes of this process's cgroup the kernel has killed for want of memory so far, the group's or the host's; where the
+// group has no such count (the root group), how many of the whole host. -ENOENT: this kernel counts neither.
+int locus_cgroup_oom_kills(uint64_t *out);
+
 // May this process allocate on the node? False if the node does not exist or has no memory.
 bool locus_node_allowed(int node);
 

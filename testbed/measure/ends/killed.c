@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "topo/cgroup.h"
+#include "topo/topo.h"
 
 uint64_t tb_killed_before(void)
 {
     uint64_t kills;
-    return topo_cgroup_oom_kills("", &kills) ? UINT64_MAX : kills;
+    return locus_cgroup_oom_kills(&kills) ? UINT64_MAX : kills;
 }
 
 void tb_killed_why(int signal_number, uint64_t before, char *out, size_t bytes)
