@@ -36,6 +36,7 @@ testbed/report/README.md | exact 95 % interval|more than 20 % from their median 
 testbed/serving/README.md | at 0\.9 of what | a setting
 testbed/tests/README.md | \| 90 s \||\| 10 minutes \| | what a command takes
 testbed/tests/README.md | (^ +\d+\.\d (check|test|all) +(build|free|alone|guest|last) +\S+\n)+ | what items take
+testbed/workload/README.md | jq before 1\.7 | a version
 testbed/workload/README.md | with a chance of 70 % | a definition
 testbed/workload/README.md | is synthetic: 400 requests in 122 seconds .*? and 6 % are long prompts | how a generator made the trace
 testbed/workload/README.md | is synthetic as well: 200 requests in 631 seconds, .*? \(mu 3\.4, sigma 0\.8 | the same
