@@ -156,6 +156,7 @@ static int command(int argc, char **argv)
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
+    status = TB_EXIT_OK;
     if (!arguments.root && tb_cpus_ask(NULL, true, why, sizeof why)) {
         tb_error("doctor: %s", why);
         status = TB_EXIT_USAGE;

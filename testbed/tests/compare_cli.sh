@@ -72,7 +72,7 @@ case_ help 0 'locus report compare 0005/P2' --help
 
 sed -i '2s/official/Official/' logs/bm2/ledger.jsonl
 case_ a_broken_ledger 1 '^locus: logs/bm2/ledger.jsonl:2: ' 0002/P1
-check others_are_shown last 3 '0002 P1 survives on 1 of 1 machine .*Survived on bm1\..*bm2 (not in the ledger)'
+check others_are_shown last 3 '0002 P1 survives on 1 of 1 machine .*Survived on bm1\..*bm2 (ledger broken)'
 case_ it_stands_in_the_list 1 '^ *bm2: its ledger is broken, line 2: '
 
 # --- the repository's own record -----------------------------------------------------------------------------------------------
