@@ -268,7 +268,7 @@ int tb_store_add_run(struct tb_store *store, const char *name, char *why, size_t
         return rc;
     }
     const struct tb_store_run *run = &store->runs[store->runs_count - 1];
-    bool measured = json_object_get(run->view.header, "measured");
+    bool measured = json_is_object(json_object_get(run->view.header, "measured"));
     if (!measured && (run->view.header || run->opened))
         return 0;
     snprintf(why, why_bytes, "%s: is not the log of a run: %s", path,

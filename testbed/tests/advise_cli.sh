@@ -38,7 +38,7 @@ refused advise-of-an-unknown-shape 2 "--shape: 'warp'.*Llama-3.2-1B" --shape war
 refused advise-of-a-shape-and-bytes 2 '--block-bytes: with --shape.*--blocks' --shape GPT-2 --block-bytes 4KiB
 refused advise-of-a-shape-and-half-a-trace 2 '--trace: which trace' --shape GPT-2 --requests 3
 refused advise-of-an-unknown-type 2 "--type: 'f8' is not f32" --shape GPT-2 --type f8
-refused advise-of-no-cpus 2 "--cpus: '0'" --shape GPT-2 --cpus 0
+refused advise-of-no-threads 2 "--threads: '0'" --shape GPT-2 --threads 0
 refused advise-of-a-described-machine 2 '--topology: .*add --plan' --topology pu:2
 refused advise-plan-of-what-is-no-machine 2 'fixtures: it lacks sys/devices/system/cpu' --plan --root "$fixtures"
 refused advise-plan-of-rounds 2 '--rounds: not with --plan' --plan --rounds 2
@@ -94,7 +94,7 @@ shape() {
     refused shape-of-a-layout-without-blocks 2 '--layouts: layout contiguous has no block size.*runs,contiguous' \
         --shape GPT-2 --layouts contiguous
     refused shape-of-a-workload-without-tokens 2 '--workload: steady-decode: no tokens' --shape GPT-2 -W steady-decode
-    refused shape-of-a-batch-beyond-memory 2 '--workload:.*available' --shape Llama-3-70B -W batch-64x131072
+    refused shape-of-a-batch-beyond-memory 2 'needs 3.1 TiB .batch-64x131072.* node 0 has' --shape Llama-3-70B -W batch-64x131072
     refused shape-of-a-placement 2 "--contenders: 'home-steered' is for several nodes" --shape GPT-2 -c home-steered
     refused shape-of-floors-alone 2 '--contenders: floors and faults' --shape GPT-2 -c locus@stream
     refused shape-of-a-missing-trace 2 'nosuch.csv' --shape GPT-2 --trace "$scratch/nosuch.csv"
@@ -117,7 +117,7 @@ shape() {
 
     locus 0 advise $tiny --blocks 16 --layouts runs -r 1 -c locus,locus@stream
     has shape-of-one-round-has-no-interval "$out" \
-        'Too few rounds to tell, 6 are the least (--rounds). By the medians alone: blocks of 16 tokens, layout runs'
+        'Too few rounds to tell, 6 are the least (--rounds). By the medians alone, blocks of 16 tokens, layout runs'
     locus 1 advise $tiny --blocks 16 --layouts runs -r 1 -c locus,locus@one-head-more
     check shape-of-an-invalid-arm-fails [ -z "${why##exit 1*}" ]
     has shape-says-what-was-invalid "$out" 'INVALID and not ranked: locus@one-head-more'

@@ -52,7 +52,7 @@ refuses pool-that-memory-does-not-have 2 'needs [0-9.]* TiB (batch-64x131072/dec
 refuses blocks-that-memory-does-not-have 2 'needs 16 TiB (churn-touch.*, arm locus), .*GiB: name smaller blocks' \
     eval -W churn-touch -c glibc,locus --block-bytes 1GiB
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
-refuses replay-of-nothing 2 'FILE' replay
+refuses replay-of-nothing 2 'TRACE' replay
 refuses replay-of-a-missing-file 2 'nosuch.csv' replay "$scratch/nosuch.csv"
 refuses replay-of-a-folder 2 "$scratch" replay "$scratch"
 refuses replay-of-an-empty-file 2 'empty.csv' replay "$fixtures/empty.csv"

@@ -180,7 +180,7 @@ static const char documentation[] =
     "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
     "  locus advise -c home-steered,interleave,mimalloc\n"
     "  locus advise --shape Llama-3.2-1B            some minutes: which blocks, in tokens per second\n"
-    "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --cpus 4\n"
+    "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --threads 4\n"
     "  locus advise --shape Qwen2.5-0.5B --layouts columns,runs --type f16 -r 6\n"
     "  locus advise --plan --root box              another machine: what there is to choose, and how\n"
     "  locus guest -- advise            counts, on a machine of one node\n\n"

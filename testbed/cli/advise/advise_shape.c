@@ -39,7 +39,7 @@
 static const char *const mallocs[] = {"mimalloc", "jemalloc", "tcmalloc", "glibc", NULL}; // the first that is installed
 static const char *const default_arms[] = {"locus", "locus", "locus-4k", "locus-runs", "locus@stream", "locus@blocks", NULL};
 
-enum { KEY_SHAPE = 3100, KEY_BLOCKS, KEY_LAYOUTS, KEY_TYPE, KEY_CPUS };
+enum { KEY_SHAPE = 3100, KEY_BLOCKS, KEY_LAYOUTS, KEY_TYPE, KEY_THREADS };
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "MODEL", 0,
@@ -52,7 +52,7 @@ static const struct argp_option option_table[] = {
      "with the first of --blocks",
      4},
     {"type", KEY_TYPE, "TYPE", 0, "Of K and V: f32, f16 or bf16 (bf16)", 4},
-    {"cpus", KEY_CPUS, "N", 0, "CPUs that compute (1)", 4},
+    {"threads", KEY_THREADS, "N", 0, "Threads that compute, each on its CPU (1)", 4},
     {0},
 };
 
@@ -78,18 +78,18 @@ static error_t parse_type(struct argp_state *state, char *argument, struct tb_ad
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct tb_advise_shape *given = state->input;
-    static const char *const flags[] = {"--blocks", "--layouts", "--type", "--cpus"};
-    if (key >= KEY_BLOCKS && key <= KEY_CPUS)
+    static const char *const flags[] = {"--blocks", "--layouts", "--type", "--threads"};
+    if (key >= KEY_BLOCKS && key <= KEY_THREADS)
         given->setting = flags[key - KEY_BLOCKS];
     switch (key) {
     case KEY_SHAPE: return parse_shape(state, argument, given);
     case KEY_BLOCKS: given->blocks = argument; return 0;
     case KEY_LAYOUTS: given->layouts = argument; return 0;
     case KEY_TYPE: return parse_type(state, argument, given);
-    case KEY_CPUS:
+    case KEY_THREADS:
         return tb_cli_u64(argument, 1, TB_TEAM_MAX, &given->cpus)
                    ? 0
-                   : tb_cli_bad(state, "--cpus: '%s' is not a number from 1 to %u", argument, TB_TEAM_MAX);
+                   : tb_cli_bad(state, "--threads: '%s' is not a number from 1 to %u", argument, TB_TEAM_MAX);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -438,7 +438,7 @@ int tb_advise_shape_nodes(const struct tb_advise_shape *given, struct tb_options
     if (one.cpus > 1 || strchr(one.blocks, ',') || strchr(one.layouts, ',')) {
         tb_error("%s: on several nodes placements are compared, each scheduler computes alone, and blocks are of one size and "
                  "layout. On one: numactl --cpunodebind=0 --membind=0 locus advise --shape %s",
-                 one.cpus > 1              ? "--cpus"
+                 one.cpus > 1              ? "--threads"
                  : strchr(one.blocks, ',') ? "--blocks"
                                            : "--layouts",
                  one.shape);

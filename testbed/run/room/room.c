@@ -244,7 +244,9 @@ double tb_room_seconds(const struct tb_rounds *rounds)
 const char *tb_room_time(double seconds, char *out, size_t bytes)
 {
     out[0] = '\0';
+    bool long_ = seconds >= 2 * 3600;
     if (seconds >= 60)
-        snprintf(out, bytes, "about %.0f min (%.2g TB at 10 GB/s)", seconds / 60, seconds * BYTES_PER_S / 1e12);
+        snprintf(out, bytes, "about %.0f %s (%.1f TB at 10 GB/s)", seconds / (long_ ? 3600 : 60), long_ ? "h" : "min",
+                 seconds * BYTES_PER_S / 1e12);
     return out;
 }
