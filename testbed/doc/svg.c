@@ -4,6 +4,7 @@
 // are drawn, a heat map as tiles, curves.
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
@@ -25,9 +26,14 @@ static const char style[] =
     ".grid{stroke:#333a42}.same{stroke:#8a929b}.threshold,.median,.mark{stroke:#fff}.bar,.dots,.c1{stroke:#56b4e9}"
     "circle,.tile{fill:#56b4e9}}";
 
+// In one line: SVG drops a line break in a text, and with it the space between two words.
 static void put_text(FILE *out, double x, double y, const char *class, const char *text)
 {
-    tb_html(out, "<text x=\"@\" y=\"@\" class=\"@\">@</text>\n", TB_EXACT(x), TB_EXACT(y), class, text);
+    char line[256];
+    snprintf(line, sizeof line, "%s", text);
+    for (char *at = line; (at = strchr(at, '\n')); at++)
+        *at = ' ';
+    tb_html(out, "<text x=\"@\" y=\"@\" class=\"@\">@</text>\n", TB_EXACT(x), TB_EXACT(y), class, line);
 }
 
 // The row's first text.

@@ -239,6 +239,15 @@ Test(html, a_mark_is_a_line_at_its_place_beside_an_interval)
     cr_expect_eq(occurrences("<line class=\"mark\" x1=\"95.45%\" x2=\"95.45%\""), 1, "%s", bytes); // 1 to 1.4, and a twentieth
 }
 
+Test(html, a_picture_has_each_text_in_one_line)
+{
+    static const struct tb_column broken[] = {{"ratio", "two\nlines", TB_AS_RATIO, true}, {NULL, NULL, TB_AS_IS, false}};
+    tb_table_add(tb_doc_table(doc, "rows", "a", broken), TB_ROW_PLAIN, tb_number(1.2));
+    picture();
+    cr_expect_eq(occurrences("two lines"), 1, "%s", bytes);
+    cr_expect_eq(occurrences("two\nlines"), 0);
+}
+
 Test(html, a_picture_has_colours_of_its_own_for_the_dark)
 {
     put_row(NULL, "a", 1.2);
