@@ -61,6 +61,8 @@ says plan_of_a_root_has_its_memory '([.cells[].memory] | unique == [1, 2]) and .
 check plan_of_some_kinds matrix 0 --plan --topology "$two" --json -k latency,3:1 --seed 9223372036854775807
 says plan_has_only_those '([.cells[].kind] | unique == ["3:1", "latency"]) and .config.kinds == ["latency", "3:1"]'
 says plan_of_a_large_seed ".config.seed == 9223372036854775807"
+check plan_beside_a_gpus_memory matrix 0 --plan --topology "$fixtures/grace.xml" --json -k latency
+says a_gpus_memory_is_not_measured '[.cells[].memory] | unique == [0]'
 check plan_of_memory_without_cpus matrix 0 --plan --topology "$fixtures/tiers.xml" --json -k latency
 says memory_without_cpus_is_a_column '([.cells[].initiator] | unique) as $i | ([.cells[].memory] | unique) as $m |
     ($m | length) > ($i | length) and ($i - $m == [])'
