@@ -107,7 +107,7 @@ case_ a_damaged_log_gives_nothing 0 'ffffff  bm1, log broken: line 5: ' --host b
 check the_older_stands_again has 'run  0002-20261121T101500Z-aaaaaa'
 sed -i '3s/survived/falsified/' logs/bm1/ledger.jsonl
 case_ a_damaged_ledger_closes_nothing 1 'ledger.jsonl:3: ' --host bm1
-check and_says_so has 'not in the ledger'
+check and_says_so has 'ledger broken'
 
 # a host where nobody was measured beside mimalloc has a sentence, and no table of dashes
 "$scenario" official bm4 0002-20261121T161500Z-abcdef 1 '' no 20 5 tcmalloc >/dev/null

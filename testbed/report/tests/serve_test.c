@@ -24,7 +24,7 @@ static void cell_begin(const char *serving)
 
 static void arm_add(const char *name, const char *served)
 {
-    static const char *const keys[] = {"A", "B", "C", "D"};
+    static const char *const keys[] = {"A", "B", "C", "D", "E", "F"};
     size_t at = view.samples_count++;
     json_array_append_new(json_object_get(header, "arms"),
                           json_pack("{s:s, s:s, s:s}", "key", keys[at], "name", name, "role", "serve"));

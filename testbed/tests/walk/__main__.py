@@ -41,7 +41,8 @@ QUICK = {  # an option: its value in a run that is short
     "strategies": "paged,first-fit", "contenders": "locus,null",
 }
 OTHERWISE = [{}, {"rounds": False}, {"smoke": False}, {"no-run": False, "list": None}, {"contenders": "stock-plain"},
-             {"contenders": False, "workload": False}]
+             {"contenders": False, "workload": False},
+             {"contenders": False, "workload": False, "threads": False}]
 DRAWN = [{}, {"kinds": "working-set"}, {"storm": None, "for": "1ms"}, {"rounds": "6"}]  # until there is something to draw
 FORMS = {"json": "json", "csv": "csv", "markdown": "markdown", "plot": "svg"}
 BAD = ["missing", "empty", "random", "folder"]
