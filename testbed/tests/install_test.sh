@@ -69,7 +69,7 @@ all_headers() { # those that the design calls public, and no internal ones
     expected+=' owner.h owner_inline.h pages.h pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
     expected+=' pool.h pool_inline.h pool_report.h prefix.h prefix_check.h prefix_id.h prefix_sink.h promise.h quant.h region.h'
     expected+=' region_verify.h residency.h route.h share.h sink.h table.h tier.h tier_far.h tier_file.h tier_sink.h'
-    expected+=' topo.h version.h'
+    expected+=' topo.h topo_node.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]
