@@ -212,10 +212,10 @@ refuses a_light_tag_says_nothing 2 'there is no annotated tag' witness check --t
 check a_tag_of_another_commit_is_found locus 1 witness check --tag moved
 found by_its_message '^tag moved:1: its message does not name the commit that it tags (witness: the tag)$'
 refuses sign_without_a_key 1 '--tag keyless: ' witness make --tag keyless --sign
-echo >>logs/bm1/0001-one/note
+echo >>note
 check an_untracked_file_is_no_matter locus 0 witness make --tag again
 holds nothing_is_uncommitted "$(cat "$out")" eval "! grep -q ^note '$out'"
-rm logs/bm1/0001-one/note
+rm note
 changed && "$forge" record 2>"$scratch/damage"; echo '# 0001' >experiments/0001-one.md && "$forge" record
 check a_ledger_that_is_not_committed locus 0 witness make --tag early
 found is_named "^note  *$ledger is not committed as it is"
