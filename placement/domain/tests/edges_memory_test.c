@@ -106,7 +106,7 @@ Test(edges, sets_of_nodes_answer_for_any_number)
 Test(edges, nodes_of_any_number_are_there_or_not)
 {
     struct locus_node_memory memory;
-    uint64_t room;
+    uint64_t room, kills;
     EACH(int, node, edges_int)
     {
         int error = locus_node_memory_read(node, &memory);
@@ -116,6 +116,7 @@ Test(edges, nodes_of_any_number_are_there_or_not)
         cr_assert(!locus_node_allowed(node) || error == 0);
     }
     cr_assert_eq(locus_cgroup_memory_room_bytes(&room), 0);
+    ONE_OF(locus_cgroup_oom_kills(&kills), 0, -ENOENT);
 }
 
 static void topo_asked(const struct locus_topo *topo)
@@ -124,6 +125,10 @@ static void topo_asked(const struct locus_topo *topo)
     {
         const struct locus_topo_node *found = locus_topo_node(topo, node);
         cr_assert(!found || found->os_index == node);
+        EACH(uint32_t, cpu, edges32)
+        {
+            cr_assert(!found || !locus_topo_node_has_cpu(found, cpu) || locus_topo_cpu(topo, cpu));
+        }
         EACH(int, other, edges_int)
         {
             unsigned distance = locus_topo_distance(topo, node, other);
