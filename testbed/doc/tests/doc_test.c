@@ -126,6 +126,7 @@ Test(doc, csv_is_one_table_with_an_interval_in_three_columns)
 Test(doc, csv_of_a_table_for_people_has_its_titles)
 {
     static const struct tb_column columns[] = {{.title = "strategy"}, {.title = "in use\n"}, {.title = "thrown\nout"}, {0}};
+    tb_doc_close(doc);
     doc = tb_doc_open(NULL);
     tb_doc_json(doc, "cells", json_array());
     struct tb_table *table = tb_doc_table(doc, NULL, "a trace", columns);
@@ -233,6 +234,7 @@ Test(doc, a_table_too_wide_for_the_line_comes_in_blocks_and_a_heat_map_without_i
 // The host is the same in all rows, and the figures tell nothing.
 Test(doc, each_block_of_a_wide_table_begins_with_what_tells_its_rows_apart)
 {
+    tb_doc_close(doc);
     doc = tb_doc_open(NULL);
     struct tb_table *table = tb_doc_grid(doc, NULL, NULL, "=host|=run|=seconds|=what it was about|=verdict");
     for (uint64_t run = 1; run <= 2; run++)

@@ -205,8 +205,9 @@ static void verify_key(struct verify *verify)
     const char *checkpoint = verify->config->checkpoint, *key = verify->config->key;
     char signature[PATH_MAX], principal[256], answer[256];
     snprintf(signature, sizeof signature, "%s.sig", checkpoint);
-    if (access(key, R_OK) || access(checkpoint, R_OK)) {
-        tb_verify_impossible(verify, -EINVAL, "--key %s, --checkpoint %s: %s", key, checkpoint, strerror(errno));
+    const char *unread = access(key, R_OK) ? key : access(checkpoint, R_OK) ? checkpoint : NULL;
+    if (unread) {
+        tb_verify_impossible(verify, -EINVAL, "%s %s: %s", unread == key ? "--key" : "--checkpoint", unread, strerror(errno));
         return;
     }
     if (access(signature, F_OK) && errno == ENOENT) {

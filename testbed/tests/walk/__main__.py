@@ -159,7 +159,7 @@ class Call:
             return self.wrong("something on stdout")
         if strict and (self.touched or self.made):
             return self.wrong("it left %s" % ", ".join(self.touched + self.made))
-        there = next((n for n in names if n.rstrip("/") in BEFORE or n + "/" in BEFORE), None)
+        there = next((n for n in names if n in lines[0] and (n.rstrip("/") in BEFORE or n + "/" in BEFORE)), None)
         if there and "No such file" in lines[0]:
             return self.wrong("%s is there" % there)
         return None
