@@ -18,7 +18,8 @@
 
 static uint64_t whole(const json_t *object, const char *path)
 {
-    return (uint64_t)json_integer_value(tb_member(object, path));
+    const json_t *value = tb_member(object, path);
+    return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : (uint64_t)json_integer_value(value);
 }
 
 static void text(char *out, size_t bytes, const json_t *object, const char *path)
@@ -168,6 +169,7 @@ static void tail_load(const json_t *object, struct tb_tail *out, double *clock_n
     if (out->calls)
         *clock_ns = time_ns(object, "clock_ns");
 }
+
 
 static void sample_load(const json_t *line, const struct tb_counter_set *counters, struct tb_sample *out)
 {

@@ -284,7 +284,6 @@ static int read_object(struct parse *parse)
         return -ENOMEM;
     if (!request) {
         struct text said = {json_error.text, strlen(json_error.text)};
-
         return trace_complain(parse, "not valid JSON at column %d: %s", json_error.column, trace_quote(said, quoted));
     }
     int error = read_request(parse, request);
@@ -299,4 +298,3 @@ int trace_read_json(struct parse *parse)
         error = read_object(parse);
     return error;
 }
-
