@@ -94,6 +94,11 @@ static bool usable(const struct locus_topo_node *node)
     return node && node->allowed && (locus_topo_node_by_default(node) || node->kind == LOCUS_NODE_GPU_MEMORY);
 }
 
+static bool usable_by_default(const struct locus_topo_node *node)
+{
+    return node->allowed && locus_topo_node_by_default(node);
+}
+
 static int nodes_choose(struct locus_domain *domain, const struct locus_domain_config *config, const struct locus_topo *topo)
 {
     const struct locus_topo_node *all = locus_topo_nodes(topo);
@@ -103,7 +108,7 @@ static int nodes_choose(struct locus_domain *domain, const struct locus_domain_c
         domain->nodes[domain->homes_count++] = config->nodes[i];
     }
     for (unsigned i = 0; config->nodes_count == 0 && i < locus_topo_info(topo)->nodes_count; i++) {
-        if (!usable(&all[i]) || !locus_topo_node_by_default(&all[i]))
+        if (!usable_by_default(&all[i]))
             continue;
         if (domain->homes_count == LOCUS_HOMES_MAX)
             return -E2BIG;
@@ -250,7 +255,7 @@ static uint32_t nodes_wanted(const struct locus_domain_config *config, int nodes
         return count;
     const struct locus_topo_node *all = locus_topo_nodes(topo);
     for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && count < LOCUS_HOMES_MAX; i++)
-        if (usable(&all[i]) && locus_topo_node_by_default(&all[i]))
+        if (usable_by_default(&all[i]))
             nodes[count++] = all[i].os_index;
     locus_topo_close(topo);
     return count;

@@ -102,19 +102,6 @@ static struct need process_need(const struct tb_rounds *rounds, uint32_t cell, u
     return need;
 }
 
-static struct need largest(const struct tb_rounds *rounds, uint64_t homes)
-{
-    struct need most = {0};
-    for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
-        for (uint32_t arm = 0; rounds->cells[cell].schedule && arm < rounds->arms_count; arm++) {
-            if (tb_rounds_process(rounds, cell, arm) != arm)
-                continue;
-            struct need need = process_need(rounds, cell, arm, homes);
-            most = need.all_bytes > most.all_bytes ? need : most;
-        }
-    return most;
-}
-
 // --- what is there --------------------------------------------------------------------------------------------------------------
 
 int tb_room_host(struct tb_room_host *out)
@@ -154,38 +141,71 @@ static bool holds(uint64_t there_bytes, uint64_t needed_bytes)
     return there_bytes == UINT64_MAX || plus(needed_bytes, needed_bytes / PAGE_TABLES) <= there_bytes;
 }
 
-// "node 0 has 22.6 GiB", "2 nodes together have 45 GiB", "its cgroup leaves 8 GiB": what is least, as that is what may refuse.
-static bool say_there(const struct need *need, const struct tb_room_host *host, struct tb_words *words)
+static uint64_t free_in_all(const struct tb_room_host *host)
 {
     uint64_t all = 0;
-    unsigned count = locus_nodes_count(&host->nodes);
-    int first = locus_nodes_next(&host->nodes, 0), least = need->home_bytes ? scarcest(host) : -1;
-    char there[32], each[32];
-    for (int node = first; node >= 0; node = locus_nodes_next(&host->nodes, node + 1))
+    for (int node = locus_nodes_next(&host->nodes, 0); node >= 0; node = locus_nodes_next(&host->nodes, node + 1))
         all = plus(all, host->free_bytes[node]);
-    if (!holds(host->cgroup_bytes, need->all_bytes)) {
+    return all;
+}
+
+enum lack { LACK_NOTHING, LACK_CGROUP, LACK_NODE, LACK_ALL };
+
+static enum lack lack_of(const struct need *need, const struct tb_room_host *host)
+{
+    int least = need->home_bytes ? scarcest(host) : -1;
+    if (!holds(host->cgroup_bytes, need->all_bytes))
+        return LACK_CGROUP;
+    if (least >= 0 && locus_nodes_count(&host->nodes) > 1 && !holds(host->free_bytes[least], need->home_bytes))
+        return LACK_NODE;
+    return holds(free_in_all(host), need->all_bytes) ? LACK_NOTHING : LACK_ALL;
+}
+
+// The largest process that this host cannot hold, or else the largest.
+static struct need worst(const struct tb_rounds *rounds, const struct tb_room_host *host)
+{
+    struct need most = {0};
+    bool refused = false;
+    uint64_t homes = locus_nodes_count(&host->homes);
+    for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
+        for (uint32_t arm = 0; rounds->cells[cell].schedule && arm < rounds->arms_count; arm++) {
+            if (tb_rounds_process(rounds, cell, arm) != arm)
+                continue;
+            struct need need = process_need(rounds, cell, arm, homes);
+            bool lacks = lack_of(&need, host) != LACK_NOTHING;
+            if (lacks == refused ? need.all_bytes > most.all_bytes : lacks)
+                most = need;
+            refused |= lacks;
+        }
+    return most;
+}
+
+// "node 0 has 22.6 GiB", "2 nodes together have 45 GiB", "its cgroup leaves 8 GiB": what refuses, or else what there is.
+static void say_there(const struct need *need, enum lack lack, const struct tb_room_host *host, struct tb_words *words)
+{
+    uint64_t all = free_in_all(host);
+    unsigned count = locus_nodes_count(&host->nodes);
+    int least = lack == LACK_NODE ? scarcest(host) : -1;
+    char there[32], each[32];
+    if (lack == LACK_CGROUP)
         tb_say(words, ", its cgroup leaves %s", tb_topo_bytes(there, sizeof there, host->cgroup_bytes, true));
-        return false;
-    }
-    if (least >= 0 && count > 1 && !holds(host->free_bytes[least], need->home_bytes)) {
+    else if (lack == LACK_NODE)
         tb_say(words, ", %s of it on each node, node %d has %s", tb_topo_bytes(each, sizeof each, need->home_bytes, true), least,
                tb_topo_bytes(there, sizeof there, host->free_bytes[least], true));
-        return false;
-    }
-    if (all == UINT64_MAX)
+    else if (all == UINT64_MAX)
         tb_say(words, ", and the kernel does not say what is free");
     else if (count == 1)
-        tb_say(words, ", node %d has %s", first, tb_topo_bytes(there, sizeof there, all, true));
+        tb_say(words, ", node %d has %s", locus_nodes_next(&host->nodes, 0), tb_topo_bytes(there, sizeof there, all, true));
     else
         tb_say(words, ", %u nodes together have %s", count, tb_topo_bytes(there, sizeof there, all, true));
-    return holds(all, need->all_bytes);
 }
 
 // --- both -----------------------------------------------------------------------------------------------------------------------
 
 int tb_room_check(const struct tb_rounds *rounds, const struct tb_room_host *host, char *why, size_t why_bytes)
 {
-    struct need need = largest(rounds, locus_nodes_count(&host->homes));
+    struct need need = worst(rounds, host);
+    enum lack lack = lack_of(&need, host);
     struct tb_words words = {0};
     char cell[128], bytes[32];
     why[0] = '\0';
@@ -200,9 +220,9 @@ int tb_room_check(const struct tb_rounds *rounds, const struct tb_room_host *hos
     if (need.others)
         tb_say(&words, " and %u more in one process", need.others);
     tb_say(&words, ")");
-    bool held = say_there(&need, host, &words);
+    say_there(&need, lack, host, &words);
     snprintf(why, why_bytes, "%s", words.text);
-    return held ? 0 : -E2BIG;
+    return lack ? -E2BIG : 0;
 }
 
 int tb_room(const struct tb_rounds *rounds, char *why, size_t why_bytes)

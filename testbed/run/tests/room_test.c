@@ -120,6 +120,20 @@ Test(room, of_many_nodes_each_has_a_pool)
     cr_expect_eq(check(), 0, "what is bound to no node may lie on another");
 }
 
+// Two arms of 16 GiB and a little less, one after the other: the smaller one is bound, and node 1 is too small for its part.
+Test(room, a_process_that_does_not_fit_is_found_beside_a_larger_one_that_does)
+{
+    second_node(7 * GIB);
+    schedule.pool_blocks = 4000;
+    schedule.blocks_peak = 4096;
+    rounds.many_nodes = true;
+    rounds.arms_count = 2;
+    arms[0] = (struct tb_arm){.contender = &first, .label = "first"};
+    arms[1] = (struct tb_arm){.contender = &home, .label = "home"};
+    cr_expect_eq(check(), -E2BIG);
+    cr_expect_str_eq(why, "needs 15.6 GiB (churn/full, arm home), 7.8 GiB of it on each node, node 1 has 7 GiB");
+}
+
 Test(room, a_trace_that_is_missing_and_a_model_in_virtual_time_take_none)
 {
     cell.schedule = NULL;
