@@ -15,7 +15,7 @@
 #include "testbed/cli/advise/advise_pid.h"
 #include "testbed/cli/advise/advise_shape.h"
 #include "testbed/cli/command.h"
-#include "testbed/cli/machine.h"
+#include "testbed/cli/machine/machine.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
 #include "testbed/measure/contender.h"

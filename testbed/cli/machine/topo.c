@@ -6,7 +6,7 @@
 // nothing to probe.
 #include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
-#include "testbed/cli/machine.h"
+#include "testbed/cli/machine/machine.h"
 
 #include "testbed/base/cli.h"
 #include "testbed/host/head.h"

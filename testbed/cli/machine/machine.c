@@ -2,7 +2,7 @@
 //
 // machine: one child parser, so that a described machine is named alike everywhere. Both options name a source for
 // locus_topo_open(), which tells a folder from a file; --root takes only a folder, as `locus doctor` has it.
-#include "testbed/cli/machine.h"
+#include "testbed/cli/machine/machine.h"
 
 #include <sys/stat.h>
 

@@ -16,7 +16,7 @@
 #include "testbed/base/file.h"
 #include "testbed/base/terminal.h"
 #include "testbed/cli/forms.h"
-#include "testbed/cli/machine.h"
+#include "testbed/cli/machine/machine.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
