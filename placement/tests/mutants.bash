@@ -136,8 +136,8 @@ mutant() { # name, file, program, sed expression
 mutants_begin() { # sources, relative to the repository
     local source sanitizer
     mkdir -p "$tree" "$work/result" "$work/mutants" "$work/base/thread" "$work/base/none"
-    (cd "$REPO" && find topo placement testbed \( -name '*.[ch]' -o -name '*.py' \) -print0 | tar -c --null -T - -f -) |
-        tar -x -C "$tree" -f - || exit 2 # a source takes in a program of Python
+    (cd "$REPO" && find topo placement testbed \( -name '*.[ch]' -o -name '*.py' -o -path 'topo/tests/fixtures/*' \) -print0 |
+        tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2 # a source takes in a program of Python
     cd "$tree" || exit 2
     library=$* libraries=$(make -s -C "$REPO" DPDK= libs) || exit 2
     for source in $library; do

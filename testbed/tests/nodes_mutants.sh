@@ -13,7 +13,7 @@ mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,bl
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
     testbed/measure/clocked/clocked.c \
     testbed/measure/{nodes,locality}/*.c \
-    testbed/{stats/stats,base/nearest,engine/arm,strategies/strategy,serving/policy}.c \
+    testbed/{stats/stats,base/{cli,cpus/cpus,file,nearest,words},engine/arm,strategies/strategy,serving/policy}.c \
     testbed/measure/pins/way.c testbed/stats/latency.c testbed/serving/adapters/{batcher,resident}*.c \
     placement/pages/*.c placement/pages/scores/*.c \
     placement/adapter/{residency,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
@@ -100,8 +100,8 @@ mutant unwritten-blocks-pass $judge nodes_judge_test 's/sample->touched_bytes !=
 mutant block-on-two-shelves-is-two $unsteered nodes_contenders_test 's/ \|\| all->seen\[number\]\)/)/'
 mutant control-is-steered $unsteered nodes_contenders_test \
     's/shelves\[station\]->returned, &table/shelves[table->tag]->returned, \&table/'
-mutant share-above-a-hundred $arm arm_test 's/share > 100/share > 1000/'
-mutant share-cut-from-a-path $arm arm_test "s/sign\[1\] < '0' \|\| sign\[1\] > '9' \|\| \*end/false/"
+mutant share-above-a-hundred $arm arm_test 's/0, 100, &share/0, 1000, \&share/'
+mutant percent-of-a-path-is-a-share $arm arm_test '/^static int share_parse/,/^}/s/return strncmp.*/return -EINVAL;/'
 mutant share-on-one-node $arm arm_test 's/ && arm->cross_percent == 0//'
 mutant misplaced-on-one-node $arm arm_test 's/ && arm->fault != TB_FAULT_MISPLACE//'
 mutants_end

@@ -37,7 +37,7 @@ mutant asked-at-each-turn $bell bell_stress 's/\) && errno == ETIMEDOUT \&\& /) 
 mutant siblings-before-cores $place place_test \
     's/for \(int rank = -1; rank < 8; rank\+\+\)/for (int rank = 7; rank >= -1; rank--)/'
 mutant devices-share-the-first-cores $place place_test \
-    's/unsigned first = share \* cores \/ place->sharers/unsigned first = 0 * share/'
+    's/unsigned first = share \* cores \/ rivals/unsigned first = 0 * share/'
 mutant siblings-are-given-twice $place place_test 's/i = cores \+ share;/i = cores;/'
 mutant second-device-has-the-nodes-cpus $place place_test 's/share \+= j < i && /share += 0 \&\& /'
 mutant devices-without-a-cpu $place place_test 's/^ +place->cpus\[place->cpus_count\+\+\] = cpus\[share % cores\];/;/'
