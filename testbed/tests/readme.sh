@@ -42,6 +42,7 @@ shown() {
 mkdir "$scratch/bin" && ln -s "$LOCUS" "$scratch/bin/locus"
 said() { PATH=$scratch/bin:$PATH LOCUS_LAP=$(dirname "$LOCUS")/locus-lap bash -c "$1; exit \$?" 2>"$err" >"$out"; }
 paragraph() { awk 'BEGIN { RS = "" } { print; exit }' "$out"; } # the first one
+last_paragraph() { awk 'BEGIN { RS = "" } { text = $0 } END { gsub(/\n +/, " ", text); print text }' "$out"; } # in one line
 
 mapfile -t commands < <(sed -n 's/^    \$ //p' README.md)
 holds it_shows_three_commands "${#commands[@]}" [ "${#commands[@]}" -eq 3 ]
@@ -49,10 +50,11 @@ for command in "${commands[@]}"; do
     why="exit status"
     check "'$command' works" said "$command"
     case $command in
-    *doctor*) # what this machine is like now, or was then, in one of two forms
-        form='^(Fit to measure\.|[0-9]+ things? can spoil a figure: [a-z, -]+\.)$'
+    *doctor*) # what this machine is like now, or was then, in one of three forms
+        names='[a-z, -]+' form="Fit to measure|Not known to be fit; [0-9]+ cannot be seen: $names"
+        form="^($form|[0-9]+ things? can spoil a figure: $names(; [0-9]+ cannot be seen: $names)?)\\.\$"
         holds it_shows_one_of_its_answers "$(shown "$command")" grep -qE "$form" <(shown "$command")
-        holds and_has_one_of_them "$(tail -n 1 "$out")" grep -qE "$form" <(tail -n 1 "$out") ;;
+        holds and_has_one_of_them "$(last_paragraph)" grep -qE "$form" <(last_paragraph) ;;
     *--pid*)
         if [ "$("$LOCUS" topo --json | jq '.nodes | length')" = 1 ]; then
             holds it_shows_what_it_says "$(paragraph)" diff <(paragraph | sed 's/([0-9]*)/(N)/') \
