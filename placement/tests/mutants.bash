@@ -137,7 +137,7 @@ mutants_begin() { # sources, relative to the repository
     local source sanitizer
     mkdir -p "$tree" "$work/result" "$work/mutants" "$work/base/thread" "$work/base/none"
     (cd "$REPO" && find topo placement testbed \( -name '*.[ch]' -o -name '*.py' -o -path 'topo/tests/fixtures/*' \) -print0 |
-        tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2 # a source takes in a program of Python
+        tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2 # sources take in programs of Python, tests read machines
     cd "$tree" || exit 2
     library=$* libraries=$(make -s -C "$REPO" DPDK= libs) || exit 2
     for source in $library; do
