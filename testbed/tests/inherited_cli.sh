@@ -162,7 +162,7 @@ limited size-limit-while-measuring 16 contenders "$LOCUS" eval "${quick[@]}"
 "$LOCUS" eval -W cycle-256 -c locus,null -r 700 -d inline --laps 1 -q --log "$scratch/big.jsonl" >"$out" 2>"$err"
 limited size-limit-of-the-samples 96 "$scratch/big.csv" "$LOCUS" report "$scratch/big.jsonl" --csv="$scratch/big.csv"
 limited size-limit-of-the-page 48 "$scratch/page.html" "$LOCUS" report 5a69dc -o "$scratch/page.html"
-limited size-limit-of-the-pages 48 "$scratch/all/0001-20261121T104758Z-5a69dc.html" "$LOCUS" report -o "$scratch/all.html"
+limited size-limit-of-the-pages 900 "$scratch/all/0023-20261122T004532Z-a48c5a.html" "$LOCUS" report -o "$scratch/all.html"
 holds no-page-leads-to-one-that-is-missing "there is $scratch/all.html" [ ! -e "$scratch/all.html" ]
 limited size-limit-of-the-scoreboard 32 "$scratch/board.json" "$LOCUS" report standings "--json=$scratch/board.json"
 limited size-limit-of-hwloc-s-file 2 "$scratch/here.xml" "$LOCUS" matrix -k latency -r 1 -q --hwloc-xml "$scratch/here.xml"
