@@ -16,7 +16,7 @@
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
 #   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=address,undefined   build/clang-asan
 
-VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/base/version.h)
+VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/include/locus/version.h)
 SOVERSION := $(basename $(VERSION))
 LAYERS    := topo placement testbed
 PREFIX    ?= /usr/local
@@ -35,7 +35,7 @@ endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
-ROOMS := topo $(addprefix placement/,base retention memory tier pages adapter blocks sharing domain ggml) \
+ROOMS := topo $(addprefix placement/,base evict memory tier pages adapter blocks sharing domain ggml) \
          $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
          $(addprefix testbed/,pool matrix record postulate judge run report cli)
 
@@ -48,7 +48,8 @@ fuzz := $(filter clang-asan,$(notdir $(B)))
 CFLAGS  ?= -O2
 override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
 library := $(filter-out placement/ggml,$(filter topo placement/%,$(ROOMS))) # the rooms of liblocus
-override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(library)) # public headers install flat
+# Public headers include each other by bare name, because they are installed in one folder; locus.h those of topo, too.
+override CPPFLAGS += -D_GNU_SOURCE -I. -Iplacement/include -iquote topo
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
@@ -90,15 +91,7 @@ $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
 everything := $(foreach r,$(filter-out placement/ggml,$(ROOMS)),$($(r)_own))
 
 lib_objects := $(foreach r,$(library),$($(r)_own))
-public      := $(addprefix placement/,$(addprefix base/,cpu_relax.h id.h version.h) \
-                 $(addprefix memory/,policy.h region.h region_verify.h) \
-                 $(addprefix blocks/,block.h lane.h mailbox.h owner.h owner_inline.h pool.h pool_inline.h pool_report.h) \
-                 $(addprefix blocks/,route.h table.h) \
-                 $(addprefix sharing/,share.h prefix.h prefix_check.h prefix_id.h prefix_sink.h promise.h tier_sink.h) \
-                 $(addprefix domain/,domain.h domain_health.h locus.h) \
-                 retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \
-                 $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
-                 adapter/adapter.h adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/topo_node.h topo/pin.h
+public      := $(wildcard placement/include/locus/*.h) $(addprefix topo/,topo.h topo_node.h pin.h)
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
@@ -214,7 +207,7 @@ $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) 
 
 # The measured process: contenders, strategies and policies, and only the functions that they call. It is not linked with
 # libraries for JSON, YAML or hashes, so that none can come in unnoticed.
-lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/retention_own) \
+lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/evict_own) \
              $(filter $(B)/placement/pages/scores/%,$(placement/pages_own))
 $(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
@@ -237,7 +230,7 @@ $(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@echo '{ global: $(exported); local: *; };' >$@
 # $(1): files of placement/ggml. What waits in tiers is not theirs.
 ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) \
-             $(filter-out $(placement/tier_own) $(placement/adapter_own) %/sharing/tier_sink.o,$(lib_objects))
+             $(filter-out $(placement/tier_own) $(placement/adapter_own) %/sharing/offload.o,$(lib_objects))
 # clang leaves a sanitizer's own symbols to the program that loads the library.
 define plugin
 $(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \

@@ -12,13 +12,13 @@
 // The cold copy is there from load to drop, so pages and warm copies may vanish at any time: the arena evicts unpinned ranges
 // without asking, and that shows when the next pin is refused.
 
-#include "adapter.h"
+#include "locus/adapter.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages_open.h"
+#include "locus/pages.h"
 #include "placement/base/config.h"
 
 #define POLL_NS UINT64_C(1000000000) // of one wait for what must end; there is no limit in all
@@ -49,7 +49,7 @@ struct locus_adapter_version {
 struct locus_adapters {
     struct locus_pages *pages;
     struct locus_tier *cold, *warm;
-    const struct locus_residency_ops *policy;
+    const struct locus_adapter_policy *policy;
     void *state;
     uint64_t page_bytes;        // the arena's
     uint64_t now_ns;
@@ -174,13 +174,14 @@ static void done(struct locus_tier_op *op, int result)
         adapters->stats.warm_failed += was == BRINGING_WARM && result;
         adapters->stats.brought_warm += was == BRINGING_WARM && !result;
         adapters->stats.brought_cold += was == BRINGING_COLD && !result;
-        version->error = was == BRINGING_COLD && version->wanted ? result : 0; // nobody asks what became of a wish that was forgone
+        version->error =
+            was == BRINGING_COLD && version->wanted ? result : 0; // nobody asks what became of a prefetch that was cancelled
         version->wanted &= version->error == 0;
     } else if (was == SINKING) {
         version->in_warm = result == 0;
         version->no_warm |= result != 0;
-        adapters->stats.sunk += result == 0;
-        adapters->stats.sink_refused += result != 0;
+        adapters->stats.demoted += result == 0;
+        adapters->stats.demote_refused += result != 0;
     } else if (was == DROPPING_WARM) {
         version->in_warm = false;
     } else if (was == DROPPING_COLD) {
@@ -202,8 +203,8 @@ static int begin(struct locus_adapter_version *version, enum busy what, struct l
     struct locus_id key = locus_id_of(version->key);
     int error = 0;
     if (what == BRINGING_WARM || what == BRINGING_COLD)
-        error = locus_tier_load(tier, key, locus_pages_address(version->adapters->pages, version->range), version->bytes,
-                                &version->op);
+        error =
+            locus_tier_load(tier, key, locus_pages_address(version->adapters->pages, version->range), version->bytes, &version->op);
     else if (what == SINKING || what == LOADING)
         error = locus_tier_store(tier, key, memory, version->bytes, &version->op);
     else
@@ -217,9 +218,9 @@ static void bring(struct locus_adapter_version *version)
 {
     struct locus_adapters *adapters = version->adapters;
     uint64_t pages = (version->bytes + adapters->page_bytes - 1) / adapters->page_bytes;
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_ADAPTER, .pages = (uint32_t)pages, .owner = number_of(version)};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_ADAPTER, .pages = (uint32_t)pages, .owner = number_of(version)};
     ask.cost_ns = adapters->cost_ns ? adapters->cost_ns[number_of(version)] : 0;
-    int error = pages > LOCUS_PAGES_MAX ? -EINVAL : locus_pages_allocate(adapters->pages, NULL, &ask, &version->range);
+    int error = pages > LOCUS_PAGES_MAX ? -EINVAL : locus_pages_alloc(adapters->pages, NULL, &ask, &version->range);
     if (error) {
         version->range = LOCUS_RANGE_NONE;
         version->wanted = error == -EAGAIN; // then room is on its way, and poll asks again
@@ -244,7 +245,7 @@ static void bring(struct locus_adapter_version *version)
 }
 
 // Pages to warm. False: that is not to be, so the pages may go as they are.
-static bool sink(struct locus_adapter_version *version)
+static bool demote(struct locus_adapter_version *version)
 {
     struct locus_adapters *adapters = version->adapters;
     if (!adapters->warm || version->in_warm || version->no_warm)
@@ -256,7 +257,7 @@ static bool sink(struct locus_adapter_version *version)
         return true;
     locus_pages_unpin(adapters->pages, version->range);
     version->no_warm |= error != -ENOSPC; // room may come, an int8 for NaN does not
-    adapters->stats.sink_refused++;
+    adapters->stats.demote_refused++;
     return false;
 }
 
@@ -273,15 +274,15 @@ static void leave_all(struct locus_adapter_version *version)
     version_free(version);
 }
 
-static void wait_at(struct locus_adapter_version *version, enum locus_residence place)
+static void wait_at(struct locus_adapter_version *version, enum locus_adapter_place place)
 {
     struct locus_adapters *adapters = version->adapters;
-    if (place == LOCUS_RESIDENCE_HOT)
+    if (place == LOCUS_ADAPTER_HOT)
         return;
-    if (version->range != LOCUS_RANGE_NONE && place == LOCUS_RESIDENCE_WARM && sink(version))
+    if (version->range != LOCUS_RANGE_NONE && place == LOCUS_ADAPTER_WARM && demote(version))
         return; // done() comes back to here, or did
     pages_give_back(version);
-    bool useless = place == LOCUS_RESIDENCE_COLD || version->no_warm; // the latter: it is damaged
+    bool useless = place == LOCUS_ADAPTER_COLD || version->no_warm; // the latter: it is damaged
     if (version->in_warm && useless && begin(version, DROPPING_WARM, adapters->warm, NULL) != 0)
         version->in_warm = false;
 }
@@ -307,7 +308,7 @@ static void step(struct locus_adapter_version *version)
 
 static void moves(struct locus_adapters *adapters)
 {
-    struct locus_residency_move move;
+    struct locus_adapter_policy_move move;
     while (adapters->policy->moved(adapters->state, adapters->now_ns, &move))
         if (adapters->newest[move.adapter])
             step(adapters->newest[move.adapter]);
@@ -369,19 +370,19 @@ static void all_free(struct locus_adapters *adapters)
 
 static int prepare(struct locus_adapters *adapters, const struct locus_adapters_config *config)
 {
-    int error = adapters->policy->open(&adapters->state, &config->residency);
+    int error = adapters->policy->open(&adapters->state, &config->policy_config);
     if (error)
         return error;
-    adapters->numbers = config->residency.adapters;
+    adapters->numbers = config->policy_config.adapters;
     adapters->newest = calloc(adapters->numbers, sizeof(struct locus_adapter_version *));
     adapters->next_version = calloc(adapters->numbers, sizeof *adapters->next_version);
     if (!adapters->newest || !adapters->next_version)
         return -ENOMEM;
-    if (config->residency.cost_ns) {
+    if (config->policy_config.cost_ns) {
         adapters->cost_ns = malloc(adapters->numbers * sizeof *adapters->cost_ns);
         if (!adapters->cost_ns)
             return -ENOMEM;
-        memcpy(adapters->cost_ns, config->residency.cost_ns, adapters->numbers * sizeof *adapters->cost_ns);
+        memcpy(adapters->cost_ns, config->policy_config.cost_ns, adapters->numbers * sizeof *adapters->cost_ns);
     }
     return locus_tier_each(adapters->cold, found, adapters);
 }
@@ -402,7 +403,7 @@ int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters
     adapters->cold = config.cold;
     adapters->warm = config.warm;
     adapters->page_bytes = locus_pages_page_bytes(config.pages);
-    adapters->policy = config.policy ? config.policy : &locus_residency_lru;
+    adapters->policy = config.policy ? config.policy : &locus_adapter_policy_lru;
     error = prepare(adapters, &config);
     if (error) {
         all_free(adapters);
@@ -539,7 +540,7 @@ static int error_of(struct locus_adapter_version *version)
 {
     int error = version->error ? version->error : -EAGAIN;
     version->error = 0;
-    version->asked &= error == -EAGAIN; // an error ends the wish
+    version->asked &= error == -EAGAIN; // an error ends the prefetch
     return error;
 }
 
@@ -590,7 +591,7 @@ int locus_adapters_prefetch(struct locus_adapters *adapters, uint64_t now_ns, ui
     return error == -EAGAIN ? 0 : error;
 }
 
-int locus_adapters_forgo(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
+int locus_adapters_cancel(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
 {
     advance(adapters, now_ns);
     struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;

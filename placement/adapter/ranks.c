@@ -12,7 +12,7 @@
 #define ADAPTERS_MAX (UINT32_C(1) << 28)
 #define USES_MAX 1000u
 
-static int config_fill(const struct locus_residency_config *given, struct locus_residency_config *config)
+static int config_fill(const struct locus_adapter_policy_config *given, struct locus_adapter_policy_config *config)
 {
     int error = config_take(config, sizeof *config, given);
     if (error)
@@ -22,7 +22,7 @@ static int config_fill(const struct locus_residency_config *given, struct locus_
     return config->adapters == 0 || config->adapters > ADAPTERS_MAX || config->uses > USES_MAX ? -EINVAL : 0;
 }
 
-int ranks_open(struct ranks *ranks, const struct locus_residency_config *given, struct locus_residency_config *config)
+int ranks_open(struct ranks *ranks, const struct locus_adapter_policy_config *given, struct locus_adapter_policy_config *config)
 {
     *ranks = (struct ranks){.hot_last = ORDER_NONE, .warm_last = ORDER_NONE};
     int error = config_fill(given, config);
@@ -48,7 +48,7 @@ void ranks_close(struct ranks *ranks)
     free(ranks->queue);
 }
 
-static void place_set(struct ranks *ranks, uint32_t adapter, enum locus_residence place)
+static void place_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place place)
 {
     ranks->place[adapter] = (unsigned char)place;
     if (ranks->queued[adapter])
@@ -68,9 +68,9 @@ static uint32_t above(const struct ranks *ranks, uint32_t adapter)
     return ranks->order.nodes[adapter].beside[1];
 }
 
-enum locus_residence ranks_admitted(const struct ranks *ranks, uint32_t adapter)
+enum locus_adapter_place ranks_admitted(const struct ranks *ranks, uint32_t adapter)
 {
-    return ranks->order.in[adapter] ? (enum locus_residence)(ranks->order.nodes[adapter].key.major >> 62) : LOCUS_RESIDENCE_COLD;
+    return ranks->order.in[adapter] ? (enum locus_adapter_place)(ranks->order.nodes[adapter].key.major >> 62) : LOCUS_ADAPTER_COLD;
 }
 
 static uint64_t rank_of(const struct ranks *ranks, uint32_t adapter)
@@ -85,16 +85,16 @@ static void push_out_of_hot(struct ranks *ranks)
     ranks->left_hot = rank_of(ranks, last);
     ranks->hot_last = --ranks->hot_count ? above(ranks, last) : ORDER_NONE;
     ranks->warm_last = ranks->warm_count++ ? ranks->warm_last : last;
-    place_set(ranks, last, LOCUS_RESIDENCE_WARM);
+    place_set(ranks, last, LOCUS_ADAPTER_WARM);
 }
 
 static void raise_to_hot(struct ranks *ranks, uint32_t adapter)
 {
-    if (ranks->place[adapter] == LOCUS_RESIDENCE_WARM)
+    if (ranks->place[adapter] == LOCUS_ADAPTER_WARM)
         ranks->warm_last = --ranks->warm_count ? ranks->warm_last : ORDER_NONE;
     ranks->hot_last = adapter;
     ranks->hot_count++;
-    place_set(ranks, adapter, LOCUS_RESIDENCE_HOT);
+    place_set(ranks, adapter, LOCUS_ADAPTER_HOT);
 }
 
 static uint32_t below_warm(const struct ranks *ranks)
@@ -108,17 +108,17 @@ static void settle(struct ranks *ranks)
     while (ranks->hot_count > ranks->hot)
         push_out_of_hot(ranks);
     while (ranks->hot_count < ranks->hot && (next = below(ranks, ranks->hot_last)) != ORDER_NONE &&
-           ranks_admitted(ranks, next) == LOCUS_RESIDENCE_HOT)
+           ranks_admitted(ranks, next) == LOCUS_ADAPTER_HOT)
         raise_to_hot(ranks, next);
     while (ranks->warm_count > ranks->warm) {
         uint32_t last = ranks->warm_last;
         ranks->warm_last = --ranks->warm_count ? above(ranks, last) : ORDER_NONE;
-        place_set(ranks, last, LOCUS_RESIDENCE_COLD);
+        place_set(ranks, last, LOCUS_ADAPTER_COLD);
     }
     while (ranks->warm_count < ranks->warm && (next = below_warm(ranks)) != ORDER_NONE) {
         ranks->warm_last = next;
         ranks->warm_count++;
-        place_set(ranks, next, LOCUS_RESIDENCE_WARM);
+        place_set(ranks, next, LOCUS_ADAPTER_WARM);
     }
 }
 
@@ -128,8 +128,8 @@ static void take_out(struct ranks *ranks, uint32_t adapter)
         ranks->hot_last = ranks->hot_count > 1 ? above(ranks, adapter) : ORDER_NONE;
     if (adapter == ranks->warm_last)
         ranks->warm_last = ranks->warm_count > 1 ? above(ranks, adapter) : ORDER_NONE;
-    ranks->hot_count -= ranks->place[adapter] == LOCUS_RESIDENCE_HOT;
-    ranks->warm_count -= ranks->place[adapter] == LOCUS_RESIDENCE_WARM;
+    ranks->hot_count -= ranks->place[adapter] == LOCUS_ADAPTER_HOT;
+    ranks->warm_count -= ranks->place[adapter] == LOCUS_ADAPTER_WARM;
     order_drop(&ranks->order, adapter);
 }
 
@@ -138,40 +138,40 @@ static void put_in(struct ranks *ranks, uint32_t adapter, struct order_key key)
 {
     order_add(&ranks->order, adapter, key);
     uint32_t next = below(ranks, adapter);
-    enum locus_residence place = next == ORDER_NONE ? LOCUS_RESIDENCE_COLD : (enum locus_residence)ranks->place[next];
-    ranks->hot_count += place == LOCUS_RESIDENCE_HOT;
-    ranks->warm_count += place == LOCUS_RESIDENCE_WARM;
+    enum locus_adapter_place place = next == ORDER_NONE ? LOCUS_ADAPTER_COLD : (enum locus_adapter_place)ranks->place[next];
+    ranks->hot_count += place == LOCUS_ADAPTER_HOT;
+    ranks->warm_count += place == LOCUS_ADAPTER_WARM;
     place_set(ranks, adapter, place);
 }
 
-static void change(struct ranks *ranks, uint32_t adapter, enum locus_residence admitted, uint64_t rank, uint64_t turn)
+static void change(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank, uint64_t turn)
 {
     if (ranks->order.in[adapter])
         take_out(ranks, adapter);
-    if (admitted == LOCUS_RESIDENCE_COLD)
-        place_set(ranks, adapter, LOCUS_RESIDENCE_COLD);
+    if (admitted == LOCUS_ADAPTER_COLD)
+        place_set(ranks, adapter, LOCUS_ADAPTER_COLD);
     else
         put_in(ranks, adapter, (struct order_key){(uint64_t)admitted << 62 | rank, turn});
     settle(ranks);
 }
 
-void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_residence admitted, uint64_t rank)
+void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank)
 {
     change(ranks, adapter, admitted, rank < RANK_MOST ? rank : RANK_MOST, ranks->turns++);
 }
 
-void ranks_admit(struct ranks *ranks, uint32_t adapter, enum locus_residence admitted)
+void ranks_admit(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted)
 {
     change(ranks, adapter, admitted, rank_of(ranks, adapter), ranks->order.nodes[adapter].key.minor);
 }
 
-enum locus_residence ranks_place(void *state, uint64_t now_ns, uint32_t adapter)
+enum locus_adapter_place ranks_place(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    return (enum locus_residence)((struct ranks *)state)->place[adapter];
+    return (enum locus_adapter_place)((struct ranks *)state)->place[adapter];
 }
 
-bool ranks_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+bool ranks_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     struct ranks *ranks = state;
     (void)now_ns;
@@ -182,8 +182,8 @@ bool ranks_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
         ranks->queued[adapter] = false;
         if (ranks->place[adapter] == ranks->told[adapter])
             continue;
-        *out = (struct locus_residency_move){adapter, (enum locus_residence)ranks->told[adapter],
-                                             (enum locus_residence)ranks->place[adapter]};
+        *out = (struct locus_adapter_policy_move){adapter, (enum locus_adapter_place)ranks->told[adapter],
+                                                  (enum locus_adapter_place)ranks->place[adapter]};
         ranks->told[adapter] = ranks->place[adapter];
         return true;
     }
@@ -196,14 +196,14 @@ uint64_t ranks_never(void *state)
     return UINT64_MAX;
 }
 
-uint32_t ranks_victim(void *state, uint64_t now_ns, enum locus_residence place, uint32_t after)
+uint32_t ranks_victim(void *state, uint64_t now_ns, enum locus_adapter_place place, uint32_t after)
 {
     const struct ranks *ranks = state;
     (void)now_ns;
-    if (place == LOCUS_RESIDENCE_COLD)
+    if (place == LOCUS_ADAPTER_COLD)
         return LOCUS_ADAPTER_NONE;
     if (after == LOCUS_ADAPTER_NONE)
-        return place == LOCUS_RESIDENCE_HOT ? ranks->hot_last : ranks->warm_last;
+        return place == LOCUS_ADAPTER_HOT ? ranks->hot_last : ranks->warm_last;
     uint32_t next = ranks->order.in[after] ? above(ranks, after) : ORDER_NONE;
     return next != ORDER_NONE && ranks->place[next] == place ? next : LOCUS_ADAPTER_NONE;
 }
@@ -212,12 +212,12 @@ void ranks_demote(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct ranks *ranks = state;
     (void)now_ns;
-    if (ranks->place[adapter] != LOCUS_RESIDENCE_COLD)
-        ranks_admit(ranks, adapter, (enum locus_residence)(ranks->place[adapter] - 1));
+    if (ranks->place[adapter] != LOCUS_ADAPTER_COLD)
+        ranks_admit(ranks, adapter, (enum locus_adapter_place)(ranks->place[adapter] - 1));
 }
 
 void ranks_forget(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    ranks_set(state, adapter, LOCUS_RESIDENCE_COLD, 0);
+    ranks_set(state, adapter, LOCUS_ADAPTER_COLD, 0);
 }

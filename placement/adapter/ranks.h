@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ranks: who is hot, warm and cold when each adapter has a rank. What the policies of residency.h have in common. Not installed.
+// ranks: who is hot, warm and cold when each adapter has a rank. What the policies of adapter_policy.h have in common. Not
+// installed.
 //
 // The invariant, which settle() restores after each change of a rank:
 //
@@ -12,8 +13,8 @@
 #ifndef LOCUS_ADAPTER_RANKS_H
 #define LOCUS_ADAPTER_RANKS_H
 
+#include "locus/adapter_policy.h"
 #include "placement/adapter/order.h"
-#include "placement/adapter/residency.h"
 
 #define RANK_MOST ((UINT64_C(1) << 62) - 1) // greater ones are taken as this
 
@@ -31,21 +32,22 @@ struct ranks {                  // the first member of each policy's state
     uint32_t queue_head, queue_count;
 };
 
-// Takes the caller's config into *config, with its defaults filled in, and opens. As open() of residency.h; close it in all cases.
-int ranks_open(struct ranks *ranks, const struct locus_residency_config *given, struct locus_residency_config *config);
+// Takes the caller's config into *config, with its defaults filled in, and opens. As open() of adapter_policy.h; close it in all
+// cases.
+int ranks_open(struct ranks *ranks, const struct locus_adapter_policy_config *given, struct locus_adapter_policy_config *config);
 void ranks_close(struct ranks *ranks);
 
 // A use. `admitted`: the best place that it may have. COLD: it is nowhere in the order.
-void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_residence admitted, uint64_t rank);
+void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank);
 void ranks_admit(struct ranks *ranks, uint32_t adapter,
-                 enum locus_residence admitted); // its rank and turn stay. pre: it is in the order
-enum locus_residence ranks_admitted(const struct ranks *ranks, uint32_t adapter);
+                 enum locus_adapter_place admitted); // its rank and turn stay. pre: it is in the order
+enum locus_adapter_place ranks_admitted(const struct ranks *ranks, uint32_t adapter);
 
 // Members of a policy's table, for those in which nothing changes by time.
-enum locus_residence ranks_place(void *state, uint64_t now_ns, uint32_t adapter);
-bool ranks_moved(void *state, uint64_t now_ns, struct locus_residency_move *out);
+enum locus_adapter_place ranks_place(void *state, uint64_t now_ns, uint32_t adapter);
+bool ranks_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out);
 uint64_t ranks_never(void *state);
-uint32_t ranks_victim(void *state, uint64_t now_ns, enum locus_residence place, uint32_t after);
+uint32_t ranks_victim(void *state, uint64_t now_ns, enum locus_adapter_place place, uint32_t after);
 void ranks_demote(void *state, uint64_t now_ns, uint32_t adapter);
 void ranks_forget(void *state, uint64_t now_ns, uint32_t adapter);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // base: the version of the library in use, and the symbol of an inline function (blocks/inlines.c).
-#include "placement/base/cpu_relax.h"
-#include "placement/base/version.h"
+#include "locus/lane.h"
+#include "locus/version.h"
 
 extern inline void locus_cpu_relax(void);
 

@@ -8,7 +8,7 @@
 #ifndef LOCUS_ID_HASH_H
 #define LOCUS_ID_HASH_H
 
-#include "id.h"
+#include "locus/id.h"
 
 // Only the high bits are good. The multipliers: 2^64 divided by the golden ratio, and by the square root of 2, made odd.
 static inline uint64_t id_hash(struct locus_id id)

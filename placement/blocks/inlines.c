@@ -3,12 +3,11 @@
 // inlines: a symbol in the library for each inline function of the public headers. Languages that read no C headers call it, and
 // so does C code when the compiler does not inline. C99 puts the symbols of this room's functions here; the test of the installed
 // library checks the list against the headers.
-#include "placement/blocks/block.h"
-#include "placement/blocks/lane.h"
-#include "placement/blocks/mailbox.h"
-#include "placement/blocks/owner_inline.h"
-#include "placement/blocks/route.h"
-#include "placement/blocks/table.h"
+#include "locus/block.h"
+#include "locus/inline.h"
+#include "locus/lane.h"
+#include "locus/route.h"
+#include "locus/table.h"
 
 extern inline locus_block locus_block_make(uint32_t home, uint32_t index, uint32_t generation);
 extern inline uint32_t locus_block_home(locus_block block);
@@ -29,7 +28,7 @@ extern inline uint64_t locus_table_tag(const struct locus_table *table);
 extern inline void locus_table_set_tag(struct locus_table *table, uint64_t tag);
 
 extern inline uintptr_t locus_lane_parity(uint32_t turn);
-extern inline bool locus_lane_reopens(struct locus_lane *lane);
+extern inline bool locus_lane_reopen(struct locus_lane *lane);
 extern inline bool locus_lane_send(struct locus_lane *lane, void *parcel);
 extern inline void *locus_lane_take(struct locus_lane *lane, struct locus_lane_end *end);
 extern inline void *locus_lane_next(struct locus_lane *lane, struct locus_lane_end *end, struct locus_link **links, bool *alone);
@@ -38,16 +37,16 @@ extern inline bool locus_lane_empty(const struct locus_lane *lane, const struct 
 extern inline struct locus_pool_hot *locus_pool_hot(struct locus_pool *pool);
 extern inline void *locus_pool_address_inline(const struct locus_pool *pool, locus_block block);
 extern inline void locus_pool_fetch(const struct locus_pool_hot *hot, const locus_block *next);
-extern inline bool locus_pool_plain(const struct locus_pool_hot *hot, uint32_t count);
-extern inline bool locus_pool_plain_one(const struct locus_pool_hot *hot);
-extern inline locus_block locus_pool_take_plain(struct locus_pool_hot *hot);
-extern inline void locus_pool_take_many(struct locus_pool_hot *hot, uint32_t count, locus_block out[]);
+extern inline bool locus_pool_has(const struct locus_pool_hot *hot, uint32_t count);
+extern inline bool locus_pool_has_one(const struct locus_pool_hot *hot);
+extern inline locus_block locus_pool_alloc_fast(struct locus_pool_hot *hot);
+extern inline void locus_pool_alloc_bulk_fast(struct locus_pool_hot *hot, uint32_t count, locus_block out[]);
 extern inline locus_block locus_pool_alloc_inline(struct locus_pool *pool);
 
 extern inline struct locus_owner_hot *locus_owner_hot(struct locus_owner *owner);
 extern inline bool locus_owner_is_here(const struct locus_owner_hot *hot);
-extern inline bool locus_owner_grow_one(struct locus_owner *owner, struct locus_table *table);
-extern inline bool locus_owner_grow_many(struct locus_owner *owner, struct locus_table *table, uint32_t count);
+extern inline bool locus_owner_grow_one_fast(struct locus_owner *owner, struct locus_table *table);
+extern inline bool locus_owner_grow_fast(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 extern inline int locus_owner_grow_inline(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 extern inline uint32_t locus_owner_drain_inline(struct locus_owner *owner);
 extern inline struct locus_table *locus_owner_next_reclaimed_inline(struct locus_owner *owner);

@@ -14,14 +14,14 @@
 //
 // O1 (release) of leave, partner O2 (acquire) of the next adopt: the adopter sees the pool as the last holder left it.
 
-#include "apart.h"
-#include "clock.h"
-#include "config.h"
-#include "cpu_relax.h"
+#include "locus/lane.h"
 #include "owner_internal.h"
+#include "placement/base/apart.h"
+#include "placement/base/clock.h"
+#include "placement/base/config.h"
+#include "placement/base/rules.h"
 #include "placement/blocks/pools/runs.h"
 #include "placement/blocks/pools/shared.h"
-#include "rules.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -243,7 +243,7 @@ static bool grow_run(struct locus_owner *owner, struct locus_table *table)
     return true;
 }
 
-__attribute__((noinline)) int locus_owner_grow_unusual(struct locus_owner *owner, struct locus_table *table, uint32_t count)
+__attribute__((noinline)) int locus_owner_grow_slow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     RULE_OF("locus_owner_grow", holds_role(owner), RULE_ROLE);
     if (owner->hot.pool->runs && count == 1 && grow_run(owner, table))
@@ -253,13 +253,13 @@ __attribute__((noinline)) int locus_owner_grow_unusual(struct locus_owner *owner
 
 static __attribute__((noinline)) int grow_several(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
-    return locus_owner_grow_many(owner, table, count) ? 0 : locus_owner_grow_unusual(owner, table, count);
+    return locus_owner_grow_fast(owner, table, count) ? 0 : locus_owner_grow_slow(owner, table, count);
 }
 
 // As locus_owner_grow_inline(); the call for one block stays as short as it can be.
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
-    if (count == 1 && locus_owner_grow_one(owner, table))
+    if (count == 1 && locus_owner_grow_one_fast(owner, table))
         return 0;
     return grow_several(owner, table, count);
 }

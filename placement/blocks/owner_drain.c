@@ -10,12 +10,12 @@
 // array before the last one empties it; acquire, so that the last one empties it after all others have read it. (D1 is in table.c;
 // P1/T1 in mailbox.h and V1/V2 in lane.h bring the table here.)
 //
-// A route of one sole lane does not look into the table. So a table may arrive that is not retired, pushed twice or never declared,
-// or that holds blocks of other homes, too. It is refused here.
+// A route of one exclusive lane does not look into the table. So a table may arrive that is not retired, pushed twice or never
+// declared, or that holds blocks of other homes, too. It is refused here.
 
 #include "owner_internal.h"
+#include "placement/base/rules.h"
 #include "placement/blocks/pools/shared.h"
-#include "rules.h"
 
 #include <errno.h>
 
@@ -75,7 +75,7 @@ static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, bool
     RULE_OF("locus_owner_drain", pool->on_error, "a table with the tag %llu %s (locus_pool_on_error is not set)",
             (unsigned long long)table->tag,
             retired ? "came by a route that does not have all its homes" : "was pushed twice, or never declared");
-    pool_refuse(pool, retired ? LOCUS_FREE_ASTRAY : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
+    pool_refuse(pool, retired ? LOCUS_FREE_MISROUTED : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
 }
 
 // A ring keeps the order in which blocks come home, and a prefix cache hears of a block before it hears of those below it: their
@@ -120,8 +120,8 @@ static struct locus_table *next_from(struct locus_owner *owner, struct locus_lan
         struct locus_table *table = locus_lane_next(lane, end, &link, &alone);
         if (!link)
             return table;
-        if (__atomic_load_n(&lane->promise, __ATOMIC_RELAXED) != LOCUS_LANE_SOLE) // told apart before it was pushed: P1/T1
-            end->looks = LOCUS_LOOKS_MAILBOX;
+        if (__atomic_load_n(&lane->mode, __ATOMIC_RELAXED) != LOCUS_LANE_EXCLUSIVE) // told apart before it was pushed: P1/T1
+            end->source = LOCUS_LANE_FROM_MAILBOX;
     }
     owner->chain = alone ? NULL : link->next; // read before the table is handed back and reused
     return table_of(owner, link);
@@ -180,7 +180,7 @@ static uint32_t drain(struct locus_owner *owner, uint64_t budget)
     return arrival.freed;
 }
 
-uint32_t locus_owner_drain_unusual(struct locus_owner *owner)
+uint32_t locus_owner_drain_slow(struct locus_owner *owner)
 {
     RULE_OF("locus_owner_drain", holds_role(owner), RULE_ROLE);
     return holds_role(owner) ? drain(owner, UINT64_MAX) : 0;
@@ -197,7 +197,7 @@ uint32_t locus_owner_drain_some(struct locus_owner *owner, uint32_t blocks)
     return holds_role(owner) ? drain(owner, blocks) : 0;
 }
 
-struct locus_table *locus_owner_next_reclaimed_unusual(struct locus_owner *owner)
+struct locus_table *locus_owner_next_reclaimed_slow(struct locus_owner *owner)
 {
     RULE_OF("locus_owner_next_reclaimed", holds_role(owner), RULE_ROLE);
     return holds_role(owner) ? locus_owner_next_reclaimed_inline(owner) : NULL;
@@ -208,32 +208,32 @@ struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner)
     return locus_owner_next_reclaimed_inline(owner);
 }
 
-// A lane has one promise, for good.
-static int route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane, uint32_t promise)
+// A lane has one mode, for good.
+static int route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane, uint32_t mode)
 {
-    uint32_t before = LOCUS_LANE_FREE;
+    uint32_t before = LOCUS_LANE_UNUSED;
     if (lane >= owner->hot.lanes_count)
         return -EINVAL;
-    bool first = __atomic_compare_exchange_n(&owner->hot.lanes[lane].promise, &before, promise, false, __ATOMIC_RELAXED,
-                                             __ATOMIC_RELAXED);
-    if (!first && (before != promise || promise == LOCUS_LANE_SOLE))
+    bool first =
+        __atomic_compare_exchange_n(&owner->hot.lanes[lane].mode, &before, mode, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!first && (before != mode || mode == LOCUS_LANE_EXCLUSIVE))
         return -EBUSY;
     route->home[owner->hot.home] = &owner->hot.lanes[lane];
     route->homes |= owner->hot.home_bit;
-    route->sole &= ~owner->hot.home_bit;
-    if (promise == LOCUS_LANE_SOLE)
-        route->sole |= owner->hot.home_bit;
+    route->exclusive &= ~owner->hot.home_bit;
+    if (mode == LOCUS_LANE_EXCLUSIVE)
+        route->exclusive |= owner->hot.home_bit;
     bool one = route->homes == owner->hot.home_bit;
-    route->only = one && route->sole ? &owner->hot.lanes[lane] : NULL;
+    route->only = one && route->exclusive ? &owner->hot.lanes[lane] : NULL;
     return 0;
 }
 
 int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane)
 {
-    return route_add(route, owner, lane, LOCUS_LANE_MANY);
+    return route_add(route, owner, lane, LOCUS_LANE_SHARED);
 }
 
-int locus_route_add_sole(struct locus_route *route, const struct locus_owner *owner, uint32_t lane)
+int locus_route_add_exclusive(struct locus_route *route, const struct locus_owner *owner, uint32_t lane)
 {
-    return route_add(route, owner, lane, LOCUS_LANE_SOLE);
+    return route_add(route, owner, lane, LOCUS_LANE_EXCLUSIVE);
 }

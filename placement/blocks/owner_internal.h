@@ -5,7 +5,7 @@
 #ifndef LOCUS_OWNER_INTERNAL_H
 #define LOCUS_OWNER_INTERNAL_H
 
-#include "owner_inline.h"
+#include "locus/inline.h"
 #include "pool_internal.h"
 
 #include <pthread.h>

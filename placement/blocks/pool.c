@@ -39,14 +39,14 @@
 // millisecond that takes 46 days, and costs one block. A pool with fewer generations starts later instead of ending earlier, so
 // the good path sees the end as an overflow of an addition that it makes in any case.
 
-#include "apart.h"
-#include "clock.h"
-#include "config.h"
-#include "owner.h"
+#include "locus/owner.h"
+#include "placement/base/apart.h"
+#include "placement/base/clock.h"
+#include "placement/base/config.h"
+#include "placement/base/rules.h"
 #include "placement/blocks/pools/runs.h"
 #include "placement/blocks/pools/shared.h"
 #include "placement/memory/region_internal.h"
-#include "rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -290,7 +290,7 @@ static void take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[]
 
 static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
-    locus_pool_take_many(&pool->hot, count, out);
+    locus_pool_alloc_bulk_fast(&pool->hot, count, out);
     if (pool->hot.top >= pool->fresh)
         return;
     pool->fresh = pool->hot.top;
@@ -342,7 +342,7 @@ static __attribute__((noinline)) locus_block alloc_run(struct locus_pool *pool)
     return block;
 }
 
-locus_block locus_pool_alloc_unusual(struct locus_pool *pool)
+locus_block locus_pool_alloc_slow(struct locus_pool *pool)
 {
     RULE_OF("locus_pool_alloc", in_owner_context(pool), RULE_ROLE);
     return pool->runs ? alloc_run(pool) : alloc_unusual(pool);
@@ -359,8 +359,8 @@ int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block o
     RULE(in_owner_context(pool), RULE_ROLE);
     if (__builtin_expect(count - 1 >= pool->hot.top, 0) && (count == 0 || !pool_reclaim(pool, count)))
         return count == 0 ? 0 : -ENOMEM;
-    if (locus_pool_plain(&pool->hot, count))
-        locus_pool_take_many(&pool->hot, count, out);
+    if (locus_pool_has(&pool->hot, count))
+        locus_pool_alloc_bulk_fast(&pool->hot, count, out);
     else
         take_run(pool, count, out);
     return 0;

@@ -4,9 +4,9 @@
 #ifndef LOCUS_POOL_INTERNAL_H
 #define LOCUS_POOL_INTERNAL_H
 
-#include "counters.h"
-#include "pool_inline.h"
-#include "pool_report.h"
+#include "locus/inline.h"
+#include "locus/pool.h"
+#include "placement/base/counters.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pool: its reports. Statistics for any thread, which blocks are out, and why it could not be opened.
-#include "config.h"
+#include "placement/base/config.h"
 #include "placement/blocks/pools/runs.h"
 #include "placement/blocks/pools/shared.h"
 #include "placement/memory/region_internal.h"
@@ -27,7 +27,7 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
         .outstanding = outstanding,
         .outstanding_high = (uint32_t)counter_read(&pool->counters.outstanding_high),
         .distinct_high = (uint32_t)counter_read(&pool->counters.distinct_high),
-        .blocks_kept = kept,
+        .blocks_cached = kept,
         .sharers = counter_read(&pool->counters.sharers),
     };
     counters_read(out->refused, pool->counters.refused, sizeof out->refused);

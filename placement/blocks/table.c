@@ -6,7 +6,7 @@
 //
 // The handles begin on a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
-#include "owner_inline.h"
+#include "locus/inline.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -96,12 +96,12 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
         int home = __builtin_ctzll(homes);
         homes &= homes - 1;
         struct locus_lane *lane = route->home[home];
-        if (!(route->sole >> home & 1) || !locus_lane_send(lane, table))
+        if (!(route->exclusive >> home & 1) || !locus_lane_send(lane, table))
             locus_mailbox_push(&lane->mailbox, &links[home]);
     }
 }
 
-int locus_table_push_unusual(const struct locus_route *route, struct locus_table *table)
+int locus_table_push_slow(const struct locus_route *route, struct locus_table *table)
 {
     uint64_t homes = table->push_to; // read nothing else of the table: its first line stays in the owner's cache
     if (!homes)

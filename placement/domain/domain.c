@@ -5,12 +5,12 @@
 // All that an owner uses constantly is on its own node: pool, lanes, and the struct home with its loans. Only the domain
 // itself and the routes, which nobody writes after open, are where the opening thread runs.
 
-#include "config.h"
 #include "domain_internal.h"
-#include "owner_internal.h"
+#include "placement/base/config.h"
+#include "placement/base/rules.h"
+#include "placement/blocks/owner_internal.h"
 #include "placement/blocks/pool_internal.h"
 #include "placement/memory/region_internal.h"
-#include "rules.h"
 
 #include "topo/topo.h"
 
@@ -191,7 +191,7 @@ static int routes_open(struct locus_domain *domain)
         return -ENOMEM;
     int error = 0;
     int (*add)(struct locus_route *, const struct locus_owner *, uint32_t) =
-        domain->config.sole ? locus_route_add_sole : locus_route_add;
+        domain->config.exclusive ? locus_route_add_exclusive : locus_route_add;
     for (uint32_t lane = 0; lane < domain->config.lanes; lane++)
         for (uint32_t i = 0; i < domain->homes_count && !error; i++)
             error = add(&domain->routes[lane], domain->homes[i]->owner, lane);

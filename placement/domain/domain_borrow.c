@@ -28,11 +28,11 @@
 // does not wait for a lender that has declined. A home with open questions lends nothing: otherwise two homes that both lack a
 // few blocks would exchange the few they have, and neither would be served.
 
-#include "clock.h"
-#include "cpu_relax.h"
 #include "domain_internal.h"
-#include "pool_internal.h"
-#include "rules.h"
+#include "locus/lane.h"
+#include "placement/base/clock.h"
+#include "placement/base/rules.h"
+#include "placement/blocks/pool_internal.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -59,7 +59,7 @@ static uint32_t lendable(const struct locus_domain *domain, const struct home *h
     struct locus_owner_stats owner;
     locus_pool_stats(home->pool, &pool);
     locus_owner_stats(home->owner, &owner);
-    uint32_t ready = pool.blocks_free + pool.blocks_kept;
+    uint32_t ready = pool.blocks_free + pool.blocks_cached;
     if (home->asked || avoided(home) || ready <= domain->config.spare)
         return 0;
     uint32_t most = ready - domain->config.spare;
@@ -68,7 +68,7 @@ static uint32_t lendable(const struct locus_domain *domain, const struct home *h
     return least(want, most);
 }
 
-// True: the blocks now belong to the borrower. False: nothing was lent; the question was declined or withdrawn.
+// True: the blocks now belong to the borrower. False: nothing was lent; the question was declined or cancelled.
 static bool lend(const struct locus_domain *domain, struct home *home, struct loan *loan)
 {
     uint32_t asked = LOAN_ASKED;
@@ -85,7 +85,7 @@ static bool lend(const struct locus_domain *domain, struct home *home, struct lo
         counter_add(&home->stats.blocks_lent, count);
         return true;
     }
-    locus_pool_free_bulk(home->pool, count, loan->blocks, 0); // withdrawn just now
+    locus_pool_free_bulk(home->pool, count, loan->blocks, 0); // cancelled just now
     counter_add(&home->stats.blocks_late, count);
     return false;
 }
@@ -98,7 +98,7 @@ static uint32_t serve(const struct locus_domain *domain, struct home *home, stru
         freed = locus_pool_free_bulk(home->pool, loan->given - loan->taken, loan->blocks + loan->taken, 0);
     else if (lend(domain, home, loan))
         return 0;
-    counter_add(&home->stats.blocks_unlent, freed);
+    counter_add(&home->stats.blocks_lent_unused, freed);
     atomic_store_explicit(&loan->state, LOAN_IDLE, memory_order_release); // L3
     return freed;
 }
@@ -226,7 +226,7 @@ static void settle(const struct locus_domain *domain, struct home *home)
         uint32_t lender = (uint32_t)__builtin_ctzll(rest);
         struct loan *loan = domain_loan(domain, home, lender);
         if (withdraw(loan)) {
-            counter_add(&home->stats.withdrawn, 1);
+            counter_add(&home->stats.cancelled, 1);
         } else if (loan_state(loan) == LOAN_GIVEN) {
             counter_add(&home->stats.blocks_borrowed, loan->given);
             counter_add(&home->stats.blocks_returned, loan->given - loan->taken);
@@ -240,7 +240,7 @@ static void settle(const struct locus_domain *domain, struct home *home)
     home->again = false;
 }
 
-int locus_domain_withdraw(struct locus_domain *domain, uint32_t ordinal)
+int locus_domain_cancel(struct locus_domain *domain, uint32_t ordinal)
 {
     struct home *home = domain_home(domain, ordinal);
     RULE(home, "there is no home %u", ordinal);
@@ -277,7 +277,7 @@ static int own_answer(const struct locus_domain *domain, const struct home *home
     struct locus_owner_stats owner;
     locus_pool_stats(home->pool, &pool);
     locus_owner_stats(home->owner, &owner);
-    *ready = pool.blocks_free + pool.blocks_kept;
+    *ready = pool.blocks_free + pool.blocks_cached;
     if (*ready + owner.blocks_in_flight < count)
         return -ENOMEM;
     if (*ready < count)

@@ -6,7 +6,7 @@
 // A node without memory is offline even if the kernel keeps its directory, as Linux does for a node with CPUs. Pages can be
 // elsewhere only for homes that are bound to their node; for the others no place is wrong.
 #include "domain_internal.h"
-#include "region_verify.h"
+#include "locus/region.h"
 
 #include "topo/topo.h"
 
@@ -17,8 +17,8 @@ enum locus_home_condition domain_condition(const struct locus_home_report *repor
     if (report->node_bytes_now == 0)
         return LOCUS_HOME_OFFLINE;
     if (report->pages_elsewhere)
-        return LOCUS_HOME_MOVED;
-    return report->node_bytes_now < report->node_bytes_then ? LOCUS_HOME_SHRUNK : LOCUS_HOME_WELL;
+        return LOCUS_HOME_MIGRATED;
+    return report->node_bytes_now < report->node_bytes_then ? LOCUS_HOME_SHRUNK : LOCUS_HOME_OK;
 }
 
 static int home_check(const struct home *home, int node, struct locus_home_report *out)

@@ -4,9 +4,8 @@
 #ifndef LOCUS_DOMAIN_INTERNAL_H
 #define LOCUS_DOMAIN_INTERNAL_H
 
-#include "counters.h"
-#include "domain.h"
-#include "domain_health.h"
+#include "locus/domain.h"
+#include "placement/base/counters.h"
 
 #include <stdatomic.h>
 

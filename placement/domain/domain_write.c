@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_write: a write into a table with blocks of several homes. What a write is: placement/sharing/share.h.
+// domain_write: a write into a table with blocks of several homes. What a write is: locus/share.h.
 #include <errno.h>
 
 #include "domain_internal.h"
-#include "rules.h"
-#include "share_internal.h"
+#include "placement/base/rules.h"
+#include "placement/sharing/share_internal.h"
 
 static const void *address(void *context, locus_block block)
 {

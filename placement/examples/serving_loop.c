@@ -181,7 +181,7 @@ int main(void)
     unsigned cpu, count;
     set_up();
     for (unsigned i = 0; i < WORKERS; i++) {
-        check(locus_route_add_sole(&routes[i], owner, i), "route");
+        check(locus_route_add_exclusive(&routes[i], owner, i), "route");
         check(-pthread_create(&workers[i], NULL, work, &routes[i]), "thread");
     }
     if (locus_pin_allowed(&cpu, 1, &count) == 0 && locus_pin_cpu((int)cpu))

@@ -201,7 +201,7 @@ class engine
     void work(unsigned lane)
     {
         route_ptr route(locus_route_new());
-        check(locus_route_add_sole(route.get(), owner.get(), lane), "route");
+        check(locus_route_add_exclusive(route.get(), owner.get(), lane), "route");
         while (request *done = finished.get()) {
             std::uint64_t right = 0;
             for (unsigned token = 0; token < done->decoded; token++)

@@ -22,7 +22,7 @@ class PoolConfig(c.Structure):
     _fields_ = [("size", c.c_size_t), ("home", c.c_uint32), ("blocks", c.c_uint32), ("block_bytes", c.c_size_t),
                 ("stride_bytes", c.c_size_t), ("backing", c.c_int), ("reuse", c.c_int), ("page", c.c_int), ("policy", c.c_int),
                 ("node", c.c_int), ("nodes", c.c_ulong * (NODES_MAX // 8 // c.sizeof(c.c_ulong))), ("populate", c.c_bool),
-                ("tags", c.c_bool), ("generations", c.c_uint32), ("memory", c.c_void_p), ("memory_bytes", c.c_size_t)]
+                ("tags", c.c_bool), ("shared", c.c_bool), ("fetch_ahead", c.c_bool), ("generations", c.c_uint32), ("memory", c.c_void_p), ("memory_bytes", c.c_size_t)]
 
 
 class OwnerConfig(c.Structure):
@@ -33,7 +33,7 @@ class OwnerConfig(c.Structure):
 class PoolStats(c.Structure):
     _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 7), ("blocks", c.c_uint32),
                 ("blocks_free", c.c_uint32), ("blocks_worn", c.c_uint32), ("outstanding", c.c_uint32),
-                ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32), ("blocks_kept", c.c_uint32),
+                ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32), ("blocks_cached", c.c_uint32),
                 ("sharers", c.c_uint64)]
 
 
@@ -55,7 +55,7 @@ SIGNATURES = {
     "locus_owner_next_reclaimed": (P, P),
     "locus_route_new": (P,),
     "locus_route_free": (None, P),
-    "locus_route_add_sole": (c.c_int, P, P, U32),
+    "locus_route_add_exclusive": (c.c_int, P, P, U32),
     "locus_table_push": (c.c_int, P, P),
     "locus_table_bytes": (c.c_size_t, U32, U32),
     "locus_table_init": (c.c_int, P, U32, U32, U32),
@@ -109,7 +109,7 @@ def new_table(locus, libc, tag):
 def work(locus, owner, lane, finished):
     """Reads back the first byte of each block, and sends the request home."""
     route = locus.locus_route_new()
-    check(locus.locus_route_add_sole(route, owner, lane), "route")
+    check(locus.locus_route_add_exclusive(route, owner, lane), "route")
     while (request := finished.get()) is not None:
         pool, table, mark = request
         for i in range(locus.locus_table_count(table)):

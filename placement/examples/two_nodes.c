@@ -106,7 +106,7 @@ static int step(struct locus_owner *owner, void *argument)
     for (struct locus_table *table; (table = locus_domain_next_reclaimed(domain, scheduler->home));) {
         scheduler->idle[scheduler->idle_count++] = table;
         if (++scheduler->served == scheduler->requests) {
-            locus_domain_withdraw(domain, scheduler->home);
+            locus_domain_cancel(domain, scheduler->home);
             unfinished--;
         }
     }
@@ -172,8 +172,8 @@ static void report(uint64_t *lent, uint64_t *out)
         locus_pool_stats(locus_owner_pool(locus_domain_owner(domain, home)), &pool);
         locus_owner_leave(locus_domain_owner(domain, home));
         printf("home %u              %u requests, %llu blocks; lent %llu\n", home, schedulers[home].served,
-               (unsigned long long)schedulers[home].blocks, (unsigned long long)(stats.blocks_lent - stats.blocks_unlent));
-        *lent += stats.blocks_lent - stats.blocks_unlent;
+               (unsigned long long)schedulers[home].blocks, (unsigned long long)(stats.blocks_lent - stats.blocks_lent_unused));
+        *lent += stats.blocks_lent - stats.blocks_lent_unused;
         *out += pool.allocated - pool.freed;
     }
 }

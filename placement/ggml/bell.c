@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "cpu_relax.h"
+#include "locus/lane.h"
+#include "placement/base/clock.h"
 
 #define ASLEEP 1u
 #define ONE 2u

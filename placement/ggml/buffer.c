@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "locus-ggml.h"
-#include "pin.h"
-#include "topo.h"
+#include "locus/ggml.h"
+#include "topo/pin.h"
+#include "topo/topo.h"
 
 #define ALIGNMENT 64u           // as ggml's CPU buffers: its kernels want no more
 #define UNIT_BYTES 4096u        // of locus_placement's pages

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "group.h"
-#include "locus-ggml.h"
+#include "locus/ggml.h"
 #include "stream.h"
-#include "topo.h"
+#include "topo/topo.h"
 
 struct lg_settings lg_settings;
 static struct lg_device devices[LG_DEVICES_MAX];
@@ -148,7 +148,8 @@ static void *get_proc_address(ggml_backend_reg_t registry, const char *name)
     return NULL;
 }
 
-static struct ggml_backend_reg registry = { // its number is the engine's
+static struct ggml_backend_reg registry = {
+    // its number is the engine's
     .iface = {.get_name = registry_name,
               .get_device_count = device_count,
               .get_device = get_device,

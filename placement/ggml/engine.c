@@ -59,12 +59,12 @@ static int find_all(void *slots[], const char *const symbols[], unsigned count, 
 
 int lg_engine_find(const char **missing)
 {
-    static const char *const symbols[] = {"ggml_log_internal", "ggml_backend_buffer_init", "ggml_backend_dev_by_type",
-                                          "ggml_nbytes",       "ggml_backend_reg_count",   "ggml_backend_reg_get",
+    static const char *const symbols[] = {"ggml_log_internal", "ggml_backend_buffer_init",  "ggml_backend_dev_by_type",
+                                          "ggml_nbytes",       "ggml_backend_reg_count",    "ggml_backend_reg_get",
                                           "ggml_op_name",      "ggml_backend_buft_is_host", "ggml_graph_n_nodes",
                                           "ggml_graph_node"};
-    void *slots[] = {&lg_engine.log,       &lg_engine.buffer_init, &lg_engine.dev_by_type, &lg_engine.nbytes,
-                     &lg_engine.reg_count, &lg_engine.reg_get,     &lg_engine.op_name,     &lg_engine.is_host,
+    void *slots[] = {&lg_engine.log,         &lg_engine.buffer_init, &lg_engine.dev_by_type, &lg_engine.nbytes,
+                     &lg_engine.reg_count,   &lg_engine.reg_get,     &lg_engine.op_name,     &lg_engine.is_host,
                      &lg_engine.graph_nodes, &lg_engine.graph_node};
     return find_all(slots, symbols, sizeof(symbols) / sizeof(symbols[0]), lg_engine_symbol, missing);
 }

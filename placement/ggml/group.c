@@ -12,8 +12,8 @@
 
 #include "bell.h"
 #include "buffer.h"
-#include "clock.h"
-#include "locus-ggml.h"
+#include "locus/ggml.h"
+#include "placement/base/clock.h"
 
 #define LINE_FLOATS 16u         // of a cache line
 

@@ -22,7 +22,7 @@ typedef struct lg_type_3 type_of_headers;
 #else
 #error "these headers have another interface than 2 and 3: it needs a form of its own in layout.h"
 #endif
-#define SAME_PLACE(ours, theirs) \
+#define SAME_PLACE(ours, theirs)                                                                                                   \
     _Static_assert(offsetof(type_of_headers, ours) == offsetof(struct ggml_backend_buffer_type, theirs), #ours)
 SAME_PLACE(get_name, iface.get_name);
 SAME_PLACE(alloc_buffer, iface.alloc_buffer);
@@ -60,7 +60,10 @@ int lg_layout_find(int *number, char *why, size_t why_bytes)
     snprintf(why, why_bytes,
              "this engine's ggml is %s, with plug-in interface %d%s; this file serves 2 in its later form (ggml 0.17 to 0.25) and "
              "3 (from 0.26): %s",
-             version(), *number, old ? " in an older form" : *number > NEWEST ? "" : " in another form",
+             version(), *number,
+             old                ? " in an older form"
+             : *number > NEWEST ? ""
+                                : " in another form",
              old ? "take a newer engine, such as llama.cpp b10068 or node-llama-cpp 3.19"
                  : "take a libggml-locus.so that was made for this engine");
     return -ENOTSUP;

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "region.h"
+#include "locus/region.h"
 
 #define LG_DEVICES_MAX 16u      // GGML_CUDA_MAX_DEVICES, too: llama.cpp's own tables end there
 #define LG_CPUS_MAX 512u        // of a device; GGML_MAX_N_THREADS

@@ -16,7 +16,7 @@
 
 #include "bell.h"
 #include "group.h"
-#include "pin.h"
+#include "topo/pin.h"
 
 #define RING 8u                 // jobs; a group has at most two underway, the engine's generic sum four
 // Of ggml's scale of 0 to 100: its threads poll for some milliseconds between graphs before they sleep. The gap between two parts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // inlines: see blocks/inlines.c.
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 
 extern inline void locus_nodes_add(struct locus_nodes *set, int node);
 extern inline bool locus_nodes_has(const struct locus_nodes *set, int node);

@@ -5,7 +5,7 @@
 #ifndef LOCUS_REGION_INTERNAL_H
 #define LOCUS_REGION_INTERNAL_H
 
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 
 // The raw system calls get the longest mask that any kernel is built for (CONFIG_NODES_SHIFT ends at 10): get_mempolicy answers
 // EINVAL to a mask shorter than the running kernel's, and a longer one costs nothing. The kernel takes "maxnode" as one more than

@@ -34,15 +34,15 @@ static bool unpinned(uint64_t word)
 
 bool evictor_claim(struct page *page, uint64_t word)
 {
-    return word_exchange(&page->word, &word, word_with(word, LOCUS_RANGE_LEAVING) + WORD_PIN);
+    return word_exchange(&page->word, &word, word_with(word, LOCUS_RANGE_EVICTING) + WORD_PIN);
 }
 
-// LEAVING, or DOOMED if it was freed meanwhile -> FREE, or RESIDENT if it `stays`. True: FREE by this call. *was_freed: DOOMED.
+// EVICTING, or DOOMED if it was freed meanwhile -> FREE, or RESIDENT if it `stays`. True: FREE by this call. *was_freed: DOOMED.
 static bool ended(struct page *page, bool stays, bool *was_freed)
 {
     uint64_t word = word_read(&page->word);
     *was_freed = false;
-    while (word_state(word) == LOCUS_RANGE_LEAVING)
+    while (word_state(word) == LOCUS_RANGE_EVICTING)
         if (word_exchange(&page->word, &word, (stays ? word_with(word, LOCUS_RANGE_RESIDENT) : word_ended(word)) - WORD_PIN))
             return !stays;
     *was_freed = true;
@@ -83,11 +83,11 @@ static bool settle(struct locus_pages *pages, uint32_t at, int result)
         .first = at,
         .pages = page->pages,
         .kind = (enum locus_pages_kind)page->kind,
-        .reason = (enum locus_leave_reason)(page->reason & ~ANSWER_DUE),
+        .reason = (enum locus_evict_reason)(page->reason & ~ANSWER_DUE),
     };
     bool was_freed;
     if (result) {
-        count(&pages->leave_refused, 1);
+        count(&pages->evict_refused, 1);
         RELAXED_STORE(page->last_use_ns, now_of(pages)); // or it would be the next victim again
     }
     bool is_free = ended(page, result != 0, &was_freed);
@@ -96,7 +96,7 @@ static bool settle(struct locus_pages *pages, uint32_t at, int result)
     return is_free;
 }
 
-int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum locus_leave_reason reason)
+int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum locus_evict_reason reason)
 {
     struct page *page = &pages->table[at];
     uint32_t length = page->pages;
@@ -107,8 +107,8 @@ int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum loc
     // Both before `leave`, because the answer may come from another thread before it returns.
     RELAXED_STORE(page->reason, (uint8_t)(reason | ANSWER_DUE));
     atomic_fetch_add_explicit(leaving, length, memory_order_relaxed);
-    if (pages->config.leave)
-        result = pages->config.leave(pages->config.context, range, (enum locus_pages_kind)page->kind, page->owner,
+    if (pages->config.evict)
+        result = pages->config.evict(pages->config.context, range, (enum locus_pages_kind)page->kind, page->owner,
                                      locus_pages_address(pages, range), locus_pages_bytes(pages, range));
     if (result > 0)
         return 1;
@@ -121,7 +121,7 @@ int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum loc
     return result ? result : 1;
 }
 
-int locus_pages_left(struct locus_pages *pages, locus_range range, int result)
+int locus_pages_evict_done(struct locus_pages *pages, locus_range range, int result)
 {
     uint32_t at = range_page(range);
     if (at >= pages->config.pages)
@@ -129,7 +129,7 @@ int locus_pages_left(struct locus_pages *pages, locus_range range, int result)
     struct page *page = &pages->table[at];
     uint64_t word = word_read(&page->word);
     enum locus_range_state state = word_state(word);
-    if (word_generation(word) != range_generation(range) || (state != LOCUS_RANGE_LEAVING && state != LOCUS_RANGE_DOOMED))
+    if (word_generation(word) != range_generation(range) || (state != LOCUS_RANGE_EVICTING && state != LOCUS_RANGE_DOOMED))
         return -ESTALE;
     if (!(__atomic_fetch_and(&page->reason, (uint8_t)~ANSWER_DUE, __ATOMIC_RELAXED) & ANSWER_DUE))
         return -ESTALE; // of two answers one counts, and a range that was freed while others pin it waits for none
@@ -226,7 +226,7 @@ static void end(struct locus_pages *pages)
 }
 
 // By score: the victim's first page is the caller's, and the rest is given back.
-static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, uint32_t *page)
+static int clear_one(struct locus_pages *pages, enum locus_evict_reason reason, uint32_t *page)
 {
     struct victim victim;
     while (pages->refused_count < REFUSED_MAX && claim_next(pages, &victim)) {
@@ -243,19 +243,19 @@ static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, 
     return -ENOMEM;
 }
 
-static int clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
+static int clear(struct locus_pages *pages, const struct locus_pages_request *ask, enum locus_evict_reason reason, uint32_t *page)
 {
     int error = -EAGAIN;
     if (atomic_load_explicit(&zone_of_kind(pages, ask->kind)->pages_leaving, memory_order_relaxed) < ask->pages) {
         error =
-            ask->pages == 1 && pages->zones_count == 1 ? clear_one(pages, reason, page) : stretch_clear(pages, ask, reason, page);
+            ask->pages == 1 && pages->zones_count == 1 ? clear_one(pages, reason, page) : extent_clear(pages, ask, reason, page);
     }
     if (error && locus_pages_reap(pages) > 0)
         error = 0; // look again
     return error;
 }
 
-int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
+int evictor_room(struct locus_pages *pages, const struct locus_pages_request *ask, enum locus_evict_reason reason, uint32_t *page)
 {
     int error = 0;
     *page = PAGE_NONE;
@@ -284,11 +284,11 @@ int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, e
 
 int locus_pages_evict(struct locus_pages *pages, enum locus_pages_kind kind, uint32_t length)
 {
-    struct locus_pages_ask ask = {.kind = kind, .pages = length};
+    struct locus_pages_request ask = {.kind = kind, .pages = length};
     uint32_t page;
     int error = pages_check(pages, &ask);
     if (!error)
-        error = evictor_room(pages, &ask, LOCUS_LEAVE_ASKED, &page);
+        error = evictor_room(pages, &ask, LOCUS_EVICTED_ON_REQUEST, &page);
     if (!error)
         pages_give(pages, NULL, page);
     return error;
@@ -317,17 +317,17 @@ static bool is_low(const struct locus_pages *pages)
 // Refusals that come later count as well, whosever they are: or a range that never may leave would be asked for ever.
 static uint64_t drain(struct locus_pages *pages)
 {
-    uint64_t gone = 0, refused = atomic_load_explicit(&pages->leave_refused, memory_order_relaxed);
+    uint64_t gone = 0, refused = atomic_load_explicit(&pages->evict_refused, memory_order_relaxed);
     struct victim victim;
     magazines_empty(pages);
     while (!is_low(pages)) {
-        if (atomic_load_explicit(&pages->leave_refused, memory_order_relaxed) - refused >= REFUSED_MAX ||
+        if (atomic_load_explicit(&pages->evict_refused, memory_order_relaxed) - refused >= REFUSED_MAX ||
             !claim_next(pages, &victim)) {
             atomic_store_explicit(&pages->vain, VAIN_ALLOCATIONS, memory_order_relaxed);
             return gone;
         }
         uint32_t length = pages->table[victim.page].pages;
-        int result = evictor_leave(pages, victim.page, victim.score, LOCUS_LEAVE_WATERMARK);
+        int result = evictor_leave(pages, victim.page, victim.score, LOCUS_EVICTED_BY_WATERMARK);
         if (result == 0) {
             pages_give(pages, NULL, victim.page);
             gone += length;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "pages_internal.h"
+#include "placement/base/config.h"
 #include "placement/memory/region_internal.h"
 
 #define PAGE_BYTES_DEFAULT (UINT64_C(2) << 20)
@@ -218,7 +218,7 @@ uint64_t locus_pages_page_bytes(const struct locus_pages *pages)
     return pages->config.page_bytes;
 }
 
-void locus_pages_now(struct locus_pages *pages, uint64_t now_ns)
+void locus_pages_set_time(struct locus_pages *pages, uint64_t now_ns)
 {
     uint64_t then_ns = now_of(pages);
     while (then_ns < now_ns &&

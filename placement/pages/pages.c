@@ -18,7 +18,7 @@ uint64_t pages_in_use(const struct locus_pages *pages)
     return in_use;
 }
 
-int pages_check(const struct locus_pages *pages, const struct locus_pages_ask *ask)
+int pages_check(const struct locus_pages *pages, const struct locus_pages_request *ask)
 {
     if (ask->kind == LOCUS_PAGES_GRADIENT)
         return -EOPNOTSUPP;
@@ -32,15 +32,15 @@ static bool is_magazines(const struct locus_pages *pages, const struct locus_mag
     return magazine && length == 1 && pages->config.split == LOCUS_SPLIT_NONE;
 }
 
-uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask)
+uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_request *ask)
 {
     if (is_magazines(pages, magazine, ask->pages))
         return magazine_fill(magazine);
     bool high_end = pages->config.split == LOCUS_SPLIT_ENDS && ask->kind >= LOCUS_PAGES_SCRATCH;
-    return zone_take(zone_of_kind(pages, ask->kind), pages->table, ask->pages, pages->config.first_fit || ask->hurried, high_end);
+    return zone_take(zone_of_kind(pages, ask->kind), pages->table, ask->pages, pages->config.first_fit || ask->first_fit, high_end);
 }
 
-int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask, uint32_t *page)
+int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_request *ask, uint32_t *page)
 {
     *page = pages_find(pages, magazine, ask);
     if (*page == PAGE_NONE) {
@@ -49,10 +49,11 @@ int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const
     }
     if (*page != PAGE_NONE)
         return 0;
-    return ask->stay ? -ENOMEM : evictor_room(pages, ask, LOCUS_LEAVE_ROOM, page);
+    return ask->no_evict ? -ENOMEM : evictor_room(pages, ask, LOCUS_EVICTED_FOR_ROOM, page);
 }
 
-locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_ask *ask, uint32_t page, enum locus_range_state state)
+locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_request *ask, uint32_t page,
+                        enum locus_range_state state)
 {
     struct page *entry = &pages->table[page];
     RELAXED_STORE(entry->owner, ask->owner);
@@ -78,7 +79,7 @@ static void after_growth(struct locus_pages *pages)
         locus_pages_balance(pages);
 }
 
-static locus_range begin(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
+static locus_range begin(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_request *ask,
                          uint32_t page)
 {
     if (magazine)
@@ -92,8 +93,8 @@ static locus_range begin(struct locus_pages *pages, struct locus_magazine *magaz
     return pages_begin(pages, ask, page, LOCUS_RANGE_RESIDENT);
 }
 
-int locus_pages_allocate(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
-                         locus_range *out)
+int locus_pages_alloc(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_request *ask,
+                      locus_range *out)
 {
     int error = pages_check(pages, ask);
     uint32_t page = PAGE_NONE;
@@ -134,7 +135,7 @@ static int pin_refused(struct locus_pages *pages, struct page *page, locus_range
         enum locus_range_state state = word_state(before);
         if (state == LOCUS_RANGE_PREPARED && has_become_visible(pages, page, range))
             return 0;
-        error = state == LOCUS_RANGE_PREPARED ? -EAGAIN : state == LOCUS_RANGE_LEAVING ? -EBUSY : -ESTALE;
+        error = state == LOCUS_RANGE_PREPARED ? -EAGAIN : state == LOCUS_RANGE_EVICTING ? -EBUSY : -ESTALE;
     }
     if (word_unpin(&page->word))
         pages_give(pages, NULL, range_page(range));
@@ -172,7 +173,7 @@ int locus_pages_unpin(struct locus_pages *pages, locus_range range)
     uint64_t word = word_read(&page->word);
     if (word_generation(word) != range_generation(range) || word_state(word) == LOCUS_RANGE_FREE)
         return -ESTALE;
-    bool others = word_state(word) == LOCUS_RANGE_PREPARED || word_state(word) == LOCUS_RANGE_LEAVING;
+    bool others = word_state(word) == LOCUS_RANGE_PREPARED || word_state(word) == LOCUS_RANGE_EVICTING;
     if (word_pins(word) == 0 || others)
         return -EPERM;
     RELAXED_STORE(page->last_use_ns, now_of(pages));

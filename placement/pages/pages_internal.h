@@ -10,11 +10,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "counters.h"
-#include "pages_evict.h"
-#include "pages_open.h"
-#include "pages_report.h"
-#include "pages_set.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
+#include "placement/base/counters.h"
 #include "word.h"
 #include "zone.h"
 
@@ -34,7 +33,7 @@ struct locus_magazine {
 
 enum set_state { SET_NONE, SET_PREPARED, SET_COMMITTED };
 
-struct locus_set {
+struct locus_pages_set {
     pthread_mutex_t holder;     // robust: held from prepare to the end
     struct locus_pages *pages;
     uint32_t first;             // its ranges, chained by `next`
@@ -61,7 +60,7 @@ struct locus_pages {
     unsigned page_shift;
     unsigned zones_count;
     struct zone *zones;         // one, or one for each kind
-    struct locus_set *sets;
+    struct locus_pages_set *sets;
     _Atomic uint64_t now_ns;
     _Atomic uint64_t evicted_until_ns; // until when an allocation may be thrash; 0: nothing was evicted so far
     _Atomic bool draining;
@@ -83,9 +82,9 @@ struct locus_pages {
     uint64_t evictions_count;
     struct gone *gone;
     uint32_t gone_mask;
-    _Atomic uint64_t ranges_allocated, ranges_freed, leave_refused, thrashed, pins_refused, room_waits, sets_reaped;
-    _Atomic uint64_t ranges_evicted[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS];
-    _Atomic uint64_t pages_evicted[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS];
+    _Atomic uint64_t ranges_allocated, ranges_freed, evict_refused, thrashed, pins_refused, room_waits, sets_reaped;
+    _Atomic uint64_t ranges_evicted[LOCUS_PAGES_KINDS][LOCUS_EVICT_REASONS];
+    _Atomic uint64_t pages_evicted[LOCUS_PAGES_KINDS][LOCUS_EVICT_REASONS];
 };
 
 static inline void count(_Atomic uint64_t *counter, uint64_t more)
@@ -149,24 +148,26 @@ void magazines_empty(struct locus_pages *pages); // all, into the zone
 
 // pages.c
 uint64_t pages_in_use(const struct locus_pages *pages); // with those in magazines
-uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask); // or PAGE_NONE
-locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_ask *ask, uint32_t page, enum locus_range_state state);
-int pages_check(const struct locus_pages *pages, const struct locus_pages_ask *ask); // 0, -EINVAL or -EOPNOTSUPP
-int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask, uint32_t *page);
+uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine,
+                    const struct locus_pages_request *ask); // or PAGE_NONE
+locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_request *ask, uint32_t page,
+                        enum locus_range_state state);
+int pages_check(const struct locus_pages *pages, const struct locus_pages_request *ask); // 0, -EINVAL or -EOPNOTSUPP
+int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_request *ask, uint32_t *page);
 void pages_give(struct locus_pages *pages, struct locus_magazine *magazine, uint32_t page); // of a range that has become FREE
 void pages_wake(struct locus_pages *pages); // whoever waits for room
 
-// evictor.c. Room for an ask that found none: 0 and a stretch that was taken, or an error of locus_pages_allocate().
-int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page);
+// evictor.c. Room for an ask that found none: 0 and an extent that was taken, or an error of locus_pages_alloc().
+int evictor_room(struct locus_pages *pages, const struct locus_pages_request *ask, enum locus_evict_reason reason, uint32_t *page);
 double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns);
 bool evictor_was_refused(const struct locus_pages *pages, uint32_t page); // during this ask
-bool evictor_claim(struct page *page, uint64_t word); // RESIDENT without pins -> LEAVING, if the word is still the same
+bool evictor_claim(struct page *page, uint64_t word); // RESIDENT without pins -> EVICTING, if the word is still the same
 void evictor_unclaim(struct locus_pages *pages, uint32_t page);
 // A claimed range goes. 0: it is FREE, and its pages are the caller's; 1: on its way; -errno: it stays.
-int evictor_leave(struct locus_pages *pages, uint32_t page, double score, enum locus_leave_reason reason);
+int evictor_leave(struct locus_pages *pages, uint32_t page, double score, enum locus_evict_reason reason);
 
-// stretch.c: clears the cheapest stretch, under the rules of evictor_room().
-int stretch_clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page);
+// extent.c: clears the cheapest extent, under the rules of evictor_room().
+int extent_clear(struct locus_pages *pages, const struct locus_pages_request *ask, enum locus_evict_reason reason, uint32_t *page);
 
 // set.c
 int sets_open(struct locus_pages *pages); // 0 or -ENOMEM; close them in both cases
@@ -175,6 +176,6 @@ bool set_is_committed(const struct locus_pages *pages, const struct page *page);
 
 // report.c
 void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *eviction);
-bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask); // pre: something was evicted within THRASH_NS
+bool log_thrash(struct locus_pages *pages, const struct locus_pages_request *ask); // pre: something was evicted within THRASH_NS
 
 #endif

@@ -4,7 +4,7 @@
 //
 // A walk goes from range to range by their lengths, which change only under the zone's lock. All else of a range may change while
 // it is looked at, and is as of some moment.
-#include "pages_report.h"
+#include "locus/pages_report.h"
 
 #include <string.h>
 
@@ -97,14 +97,14 @@ void locus_pages_stats(const struct locus_pages *pages, struct locus_pages_stats
         .draining = pages->draining,
         .ranges_allocated = pages->ranges_allocated,
         .ranges_freed = pages->ranges_freed,
-        .leave_refused = pages->leave_refused,
+        .evict_refused = pages->evict_refused,
         .thrashed = pages->thrashed,
         .pins_refused = pages->pins_refused,
         .room_waits = pages->room_waits,
         .sets_reaped = pages->sets_reaped,
     };
     for (unsigned i = 0; i < LOCUS_PAGES_KINDS; i++)
-        for (unsigned j = 0; j < LOCUS_LEAVE_REASONS; j++) {
+        for (unsigned j = 0; j < LOCUS_EVICT_REASONS; j++) {
             out->ranges_evicted[i][j] = pages->ranges_evicted[i][j];
             out->pages_evicted[i][j] = pages->pages_evicted[i][j];
         }
@@ -141,7 +141,7 @@ void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *
     atomic_store_explicit(&pages->evicted_until_ns, until_ns, memory_order_relaxed);
 }
 
-bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask)
+bool log_thrash(struct locus_pages *pages, const struct locus_pages_request *ask)
 {
     uint64_t now_ns = now_of(pages);
     pthread_mutex_lock(&pages->log);

@@ -4,7 +4,7 @@
 // PREPARED range reads that word (C2, acquire) and, if it is committed, makes the range RESIDENT itself; so it does not matter how
 // far the committer has come with doing so. A set's place is used again only when none of its ranges is PREPARED any more, and each
 // later state is stored with release too: a pin that reads one looks at the range again, and finds what has become of it.
-#include "pages_set.h"
+#include "locus/pages.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -38,7 +38,7 @@ void sets_close(struct locus_pages *pages)
 
 bool set_is_committed(const struct locus_pages *pages, const struct page *page)
 {
-    const struct locus_set *set = &pages->sets[RELAXED_LOAD(page->set)];
+    const struct locus_pages_set *set = &pages->sets[RELAXED_LOAD(page->set)];
     return __atomic_load_n(&set->state, __ATOMIC_ACQUIRE) == SET_COMMITTED; // C2
 }
 
@@ -62,7 +62,7 @@ static void take_back(struct locus_pages *pages, uint32_t at)
 }
 
 // The place is free for another set when its holder lets it go.
-static void end(struct locus_set *set, bool visible)
+static void end(struct locus_pages_set *set, bool visible)
 {
     struct locus_pages *pages = set->pages;
     for (uint32_t at = set->first; visible && at != PAGE_NONE; at = pages->table[at].next)
@@ -76,21 +76,21 @@ static void end(struct locus_set *set, bool visible)
     __atomic_store_n(&set->state, SET_NONE, __ATOMIC_RELEASE); // C1
 }
 
-void locus_set_commit(struct locus_set *set)
+void locus_pages_set_commit(struct locus_pages_set *set)
 {
     __atomic_store_n(&set->state, SET_COMMITTED, __ATOMIC_RELEASE); // C1
     end(set, true);
     pthread_mutex_unlock(&set->holder);
 }
 
-void locus_set_roll_back(struct locus_set *set)
+void locus_pages_set_rollback(struct locus_pages_set *set)
 {
     end(set, false);
     pthread_mutex_unlock(&set->holder);
 }
 
 // The holder has ended. Of a committed set the rest becomes visible, and the pins that nobody is left to end, end.
-static void bury(struct locus_set *set)
+static void bury(struct locus_pages_set *set)
 {
     struct locus_pages *pages = set->pages;
     bool committed = set->state == SET_COMMITTED;
@@ -108,7 +108,7 @@ static void bury(struct locus_set *set)
 }
 
 // Takes the place of a set. False: it has a holder who lives. *reaped: it had one who does not.
-static bool place_take(struct locus_set *set, bool *reaped)
+static bool place_take(struct locus_pages_set *set, bool *reaped)
 {
     int error = pthread_mutex_trylock(&set->holder);
     *reaped = error == EOWNERDEAD;
@@ -133,12 +133,12 @@ uint32_t locus_pages_reap(struct locus_pages *pages)
 
 // A place, taken; NULL: sets are prepared at all of them. A place without a set may be locked for a moment by who looks for the
 // dead, or who is about to use or leave it, and is worth another look.
-static struct locus_set *place_find(struct locus_pages *pages)
+static struct locus_pages_set *place_find(struct locus_pages *pages)
 {
     for (bool worth = true; worth; sched_yield()) {
         worth = false;
         for (uint32_t i = 0; i < pages->config.sets; i++) {
-            struct locus_set *set = &pages->sets[i];
+            struct locus_pages_set *set = &pages->sets[i];
             bool reaped;
             if (place_take(set, &reaped))
                 return set;
@@ -148,10 +148,10 @@ static struct locus_set *place_find(struct locus_pages *pages)
     return NULL;
 }
 
-int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const struct locus_pages_ask asks[], uint32_t asks_count,
-                      locus_range ranges[])
+int locus_pages_set_prepare(struct locus_pages_set **out, struct locus_pages *pages, const struct locus_pages_request asks[],
+                            uint32_t asks_count, locus_range ranges[])
 {
-    struct locus_set *set = NULL;
+    struct locus_pages_set *set = NULL;
     int error = asks_count ? 0 : -EINVAL;
     *out = NULL;
     for (uint32_t i = 0; !error && i < asks_count; i++)
@@ -173,7 +173,7 @@ int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const s
         count(&pages->ranges_allocated, 1);
     }
     if (error) {
-        locus_set_roll_back(set);
+        locus_pages_set_rollback(set);
         return error;
     }
     *out = set;

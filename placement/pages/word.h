@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pages_report.h"
+#include "locus/pages_report.h"
 
 #define WORD_GENERATION ((UINT64_C(1) << 40) - 1)
 #define WORD_STATE_SHIFT 40

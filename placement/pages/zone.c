@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// zone: the free stretches of some pages. A set of lengths finds the best fit, a set of first pages the first fit; stretches of
-// equal length are a list, the latest first. The first and the last page of a free stretch know it, so that neighbours join when
+// zone: the free extents of some pages. A set of lengths finds the best fit, a set of first pages the first fit; extents of
+// equal length are a list, the latest first. The first and the last page of a free extent know it, so that neighbours join when
 // a range comes back.
 #include "zone.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "counters.h"
+#include "placement/base/counters.h"
 
 int zone_open(struct zone *zone, struct page *table, uint32_t first, uint32_t pages)
 {
@@ -67,7 +67,7 @@ static void withdraw(struct zone *zone, struct page *table, uint32_t first)
     bits_clear(&zone->heads, first - zone->first);
 }
 
-// `length` pages from `at` on leave the free stretch `first`; what is left on both sides stays free.
+// `length` pages from `at` on leave the free extent `first`; what is left on both sides stays free.
 static uint32_t cut(struct zone *zone, struct page *table, uint32_t first, uint32_t at, uint32_t length)
 {
     uint32_t end = first + table[first].pages;

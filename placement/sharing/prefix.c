@@ -22,12 +22,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "config.h"
-#include "counters.h"
+#include "locus/prefix.h"
+#include "placement/base/config.h"
+#include "placement/base/counters.h"
+#include "placement/base/rules.h"
 #include "placement/blocks/pools/shared.h"
-#include "prefix_check.h"
 #include "prefix_index.h"
-#include "rules.h"
 
 #define AHEAD 64u               // ids whose lines are on their way, at most as many as a word has bits
 #define NONE LOCUS_EVICT_NONE
@@ -39,7 +39,7 @@ struct entry {
     uint32_t oldest, newest;    // kept blocks below this one
     uint32_t before, after;     // in the list of `above`
     bool fresh;                 // not kept since it was published
-    bool sinking;               // not published any more, and out: a store reads it. parent_id is its own id
+    bool offloading;               // not published any more, and out: a store reads it. parent_id is its own id
 };
 
 struct locus_prefix {
@@ -57,9 +57,9 @@ struct locus_prefix {
     struct pool_keeper keeper;
     uint32_t victim, above;     // the last one that the policy named, and the block above the one that left instead; NONE: itself
     struct locus_id above_id;
-    struct locus_prefix_sink sink; // without store: there is none
+    struct locus_offload_ops connector; // without store: there is none
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_stats counters;
-    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_sink_stats sunk;
+    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_offload_stats offloaded;
 };
 
 // --- contents ------------------------------------------------------------------------------------------------------------------
@@ -132,41 +132,41 @@ static void keep(void *context, locus_block handle_kept)
     uint32_t above = block_of(prefix, entry->parent_id);
     link_below(prefix, block, above);
     uint32_t told = above == NONE || prefix->entry[above].fresh ? NONE : above;
-    prefix->evict->keep(prefix->policy, block, entry->id, told, entry->fresh);
+    prefix->evict->insert(prefix->policy, block, entry->id, told, entry->fresh);
     entry->fresh = false;
-    counter_add(&prefix->counters.blocks_kept, 1);
+    counter_add(&prefix->counters.blocks_cached, 1);
 }
 
 static void take(struct locus_prefix *prefix, uint32_t block)
 {
     unlink_from_above(prefix, block);
-    prefix->evict->take(prefix->policy, block);
-    counter_add(&prefix->counters.blocks_kept, UINT64_MAX);
+    prefix->evict->hit(prefix->policy, block);
+    counter_add(&prefix->counters.blocks_cached, UINT64_MAX);
 }
 
 // It is kept by nobody any more, and the pool has not heard of it.
 static void unkeep(struct locus_prefix *prefix, uint32_t block)
 {
     unlink_from_above(prefix, block);
-    prefix->evict->leave(prefix->policy, block);
+    prefix->evict->remove(prefix->policy, block);
     index_drop(&prefix->index, prefix->entry[block].id);
     prefix->entry[block].id = NOBODY;
     counter_add(&prefix->counters.blocks_known, UINT64_MAX);
-    counter_add(&prefix->counters.blocks_kept, UINT64_MAX);
+    counter_add(&prefix->counters.blocks_cached, UINT64_MAX);
     counter_add(&prefix->counters.blocks_evicted, 1);
 }
 
 static void store(struct locus_prefix *prefix, uint32_t block)
 {
     const struct entry *entry = &prefix->entry[block];
-    int error = prefix->sink.store(prefix->sink.context, entry->id, entry->parent_id,
-                                   locus_pool_address(prefix->pool, handle(prefix, block)), prefix->pool->block_bytes);
-    counter_add(error ? &prefix->sunk.blocks_lost : &prefix->sunk.blocks_sunk, 1);
+    int error = prefix->connector.store(prefix->connector.context, entry->id, entry->parent_id,
+                                        locus_pool_address(prefix->pool, handle(prefix, block)), prefix->pool->block_bytes);
+    counter_add(error ? &prefix->offloaded.blocks_lost : &prefix->offloaded.blocks_offloaded, 1);
 }
 
 static void leave(struct locus_prefix *prefix, uint32_t block)
 {
-    if (prefix->sink.store)
+    if (prefix->connector.store)
         store(prefix, block);
     unkeep(prefix, block);
     pool_evict(prefix->pool, handle(prefix, block));
@@ -189,7 +189,7 @@ static uint32_t lowest(struct locus_prefix *prefix, uint32_t victim)
 static uint32_t shrink(struct locus_prefix *prefix, uint32_t count)
 {
     uint32_t done = 0;
-    for (; done < count && prefix->counters.blocks_kept; done++)
+    for (; done < count && prefix->counters.blocks_cached; done++)
         leave(prefix, lowest(prefix, prefix->evict->victim(prefix->policy)));
     return done;
 }
@@ -199,13 +199,14 @@ static void give(void *context, uint32_t count)
     shrink(context, count);
 }
 
-uint32_t locus_prefix_shrink(struct locus_prefix *prefix, uint32_t count)
+uint32_t locus_prefix_evict(struct locus_prefix *prefix, uint32_t count)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     return locus_owner_held_here(prefix->owner) ? shrink(prefix, count) : 0;
 }
 
-// --- the sink ------------------------------------------------------------------------------------------------------------------
+// --- the connector
+// ------------------------------------------------------------------------------------------------------------------
 
 // The block is out from now on, as if a request had found it; but nobody can find it, and done() frees it.
 static bool start(struct locus_prefix *prefix, uint32_t block)
@@ -213,43 +214,43 @@ static bool start(struct locus_prefix *prefix, uint32_t block)
     struct entry *entry = &prefix->entry[block];
     struct locus_id id = entry->id;
     locus_block it = handle(prefix, block);
-    if (prefix->sink.start(prefix->sink.context, id, entry->parent_id, locus_pool_address(prefix->pool, it),
-                           prefix->pool->block_bytes, it))
+    if (prefix->connector.start(prefix->connector.context, id, entry->parent_id, locus_pool_address(prefix->pool, it),
+                                prefix->pool->block_bytes, it))
         return false;
     unkeep(prefix, block);
-    entry->sinking = true;
+    entry->offloading = true;
     entry->parent_id = id;
-    pool_revive(prefix->pool, it, prefix->sink.tag);
+    pool_revive(prefix->pool, it, prefix->connector.tag);
     pool_unpublish(prefix->pool, it);
-    counter_add(&prefix->sunk.blocks_sinking, 1);
+    counter_add(&prefix->offloaded.blocks_offloading, 1);
     return true;
 }
 
-uint32_t locus_prefix_sink_start(struct locus_prefix *prefix, uint32_t count)
+uint32_t locus_prefix_offload_start(struct locus_prefix *prefix, uint32_t count)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     uint32_t done = 0;
-    if (!prefix->sink.start || !locus_owner_held_here(prefix->owner))
+    if (!prefix->connector.start || !locus_owner_held_here(prefix->owner))
         return 0;
-    while (done < count && prefix->counters.blocks_kept && start(prefix, lowest(prefix, prefix->evict->victim(prefix->policy))))
+    while (done < count && prefix->counters.blocks_cached && start(prefix, lowest(prefix, prefix->evict->victim(prefix->policy))))
         done++;
     return done;
 }
 
-int locus_prefix_sink_done(struct locus_prefix *prefix, locus_block block, int error)
+int locus_prefix_offload_done(struct locus_prefix *prefix, locus_block block, int error)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
-    if (locus_pool_check(prefix->pool, block) || !prefix->entry[locus_block_index(block)].sinking)
+    if (locus_pool_check(prefix->pool, block) || !prefix->entry[locus_block_index(block)].offloading)
         return -ESTALE;
     struct entry *entry = &prefix->entry[locus_block_index(block)];
-    entry->sinking = false;
-    counter_add(&prefix->sunk.blocks_sinking, UINT64_MAX);
-    counter_add(error ? &prefix->sunk.blocks_lost : &prefix->sunk.blocks_sunk, 1);
-    locus_pool_free_bulk(prefix->pool, 1, &block, prefix->sink.tag);
-    if (!error && prefix->sink.drop && block_of(prefix, entry->parent_id) != NONE)
-        prefix->sink.drop(prefix->sink.context, entry->parent_id);
+    entry->offloading = false;
+    counter_add(&prefix->offloaded.blocks_offloading, UINT64_MAX);
+    counter_add(error ? &prefix->offloaded.blocks_lost : &prefix->offloaded.blocks_offloaded, 1);
+    locus_pool_free_bulk(prefix->pool, 1, &block, prefix->connector.tag);
+    if (!error && prefix->connector.drop && block_of(prefix, entry->parent_id) != NONE)
+        prefix->connector.drop(prefix->connector.context, entry->parent_id);
     return 0;
 }
 
@@ -263,13 +264,13 @@ static uint32_t load(struct locus_prefix *prefix, const struct locus_id ids[], u
         some = count - done < AHEAD ? count - done : AHEAD;
         for (uint32_t i = 0; i < some; i++)
             blocks[i] = locus_pool_address(prefix->pool, table->blocks[first + done + i]);
-        loaded = prefix->sink.load(prefix->sink.context, ids + done, blocks, some, prefix->pool->block_bytes);
+        loaded = prefix->connector.load(prefix->connector.context, ids + done, blocks, some, prefix->pool->block_bytes);
     }
     return done;
 }
 
-static int raise_fault(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
-                       const struct locus_table *table)
+static int load_fault(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
+                      const struct locus_table *table)
 {
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
@@ -281,22 +282,22 @@ static int raise_fault(const struct locus_prefix *prefix, const struct locus_id 
     return 0;
 }
 
-uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
+uint32_t locus_prefix_load_probe(const struct locus_prefix *prefix, const struct locus_id ids[], uint32_t count,
                                  const struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
-    const struct locus_prefix_sink *sink = &prefix->sink;
+    const struct locus_offload_ops *connector = &prefix->connector;
     uint32_t begin = table->count, wanted = count < table->capacity ? count : table->capacity;
-    if (!sink->store || wanted <= begin || raise_fault(prefix, ids, count, table))
+    if (!connector->store || wanted <= begin || load_fault(prefix, ids, count, table))
         return 0;
-    uint32_t has = sink->look(sink->context, ids + begin, wanted - begin);
+    uint32_t has = connector->probe(connector->context, ids + begin, wanted - begin);
     return has < wanted - begin ? has : wanted - begin;
 }
 
-int64_t prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
-                     struct locus_table *table, uint32_t has)
+int64_t prefix_load(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                    struct locus_table *table, uint32_t has)
 {
-    int error = raise_fault(prefix, ids, count, table);
+    int error = load_fault(prefix, ids, count, table);
     if (!error && tokens_missing(prefix, tokens, count))
         error = -EINVAL;
     uint32_t begin = table->count;
@@ -308,21 +309,21 @@ int64_t prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], c
     if (loaded < has)
         locus_owner_truncate(prefix->owner, table, begin + loaded);
     locus_prefix_publish(prefix, ids, tokens, begin + loaded, table);
-    counter_add(&prefix->sunk.blocks_raised, loaded);
-    counter_add(&prefix->sunk.blocks_unloaded, has - loaded);
+    counter_add(&prefix->offloaded.blocks_loaded, loaded);
+    counter_add(&prefix->offloaded.blocks_load_failed, has - loaded);
     return loaded;
 }
 
-int64_t locus_prefix_raise(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
-                           struct locus_table *table)
+int64_t locus_prefix_load(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                          struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
-    return prefix_raise(prefix, ids, tokens, count, table, locus_prefix_raise_look(prefix, ids, count, table));
+    return prefix_load(prefix, ids, tokens, count, table, locus_prefix_load_probe(prefix, ids, count, table));
 }
 
-void locus_prefix_sink_stats(const struct locus_prefix *prefix, struct locus_prefix_sink_stats *out)
+void locus_prefix_offload_stats(const struct locus_prefix *prefix, struct locus_prefix_offload_stats *out)
 {
-    counters_read(out, &prefix->sunk, sizeof *out);
+    counters_read(out, &prefix->offloaded, sizeof *out);
 }
 
 // --- open and close ------------------------------------------------------------------------------------------------------------
@@ -339,10 +340,10 @@ static int open_fault(const struct locus_prefix_config *config)
     return pool->keeper ? -EBUSY : 0;
 }
 
-static int sink_take(struct locus_prefix_sink *own, const struct locus_prefix_sink *given)
+static int connector_take(struct locus_offload_ops *own, const struct locus_offload_ops *given)
 {
     int error = config_take(own, sizeof *own, given);
-    return error ? error : own->store && own->look && own->load ? 0 : -EINVAL;
+    return error ? error : own->store && own->probe && own->load ? 0 : -EINVAL;
 }
 
 static void prefix_free(struct locus_prefix *prefix)
@@ -396,14 +397,14 @@ static int arrays_open(struct locus_prefix *prefix, uint32_t blocks)
 int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_config *given)
 {
     struct locus_prefix_config config;
-    struct locus_prefix_sink sink = {0};
+    struct locus_offload_ops connector = {0};
     struct locus_prefix_check check = {0};
     struct locus_prefix_key key;
     int error = config_take(&config, sizeof config, given);
     if (!error)
         error = open_fault(&config);
-    if (!error && config.sink)
-        error = sink_take(&sink, config.sink);
+    if (!error && config.offload)
+        error = connector_take(&connector, config.offload);
     if (!error && config.check)
         error = check_take(&check, config.check);
     if (!error && config.key)
@@ -421,7 +422,7 @@ int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_confi
         .evict = config.evict ? config.evict : &locus_evict_chain,
         .victim = NONE,
         .above = NONE,
-        .sink = sink,
+        .connector = connector,
         .check = check,
         .key = key,
         .tokens_per_block = config.tokens_per_block,
@@ -444,9 +445,9 @@ int locus_prefix_close(struct locus_prefix *prefix)
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
-    if (prefix->sunk.blocks_sinking)
+    if (prefix->offloaded.blocks_offloading)
         return -EBUSY;
-    prefix->sink.store = NULL;
+    prefix->connector.store = NULL;
     shrink(prefix, UINT32_MAX);
     for (uint32_t i = 0; i < prefix->pool->blocks; i++)
         if (!locus_id_is_none(prefix->entry[i].id))
@@ -458,8 +459,8 @@ int locus_prefix_close(struct locus_prefix *prefix)
 
 // --- match and publish ---------------------------------------------------------------------------------------------------------
 
-uint32_t locus_prefix_look(const struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
-                           uint32_t *kept)
+uint32_t locus_prefix_probe(const struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
+                            uint32_t *kept)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     uint32_t found = 0;
@@ -540,7 +541,7 @@ int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const s
         return -EINVAL;
     if (evict->request)
         evict->request(prefix->policy, now_ns, ids, count);
-    found = locus_prefix_look(prefix, ids, tokens, count, &kept);
+    found = locus_prefix_probe(prefix, ids, tokens, count, &kept);
     counter_add(&prefix->counters.blocks_refused, found < count && block_of(prefix, ids[found]) != NONE);
     if (found > table->capacity - begin)
         found = table->capacity - begin;
@@ -593,8 +594,8 @@ static void publish(struct locus_prefix *prefix, const struct locus_id ids[], co
     index_add(&prefix->index, ids[i], it);
     counter_add(&prefix->counters.blocks_known, 1);
     pool_publish(prefix->pool, it);
-    if (prefix->sink.drop)
-        prefix->sink.drop(prefix->sink.context, ids[i]);
+    if (prefix->connector.drop)
+        prefix->connector.drop(prefix->connector.context, ids[i]);
 }
 
 // Below a block that is not what its id says, the ids name other contents than they do for whoever has the right one.

@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "evict.h"
-#include "id_hash.h"
-#include "pool_internal.h"
+#include "locus/evict.h"
+#include "placement/base/id_hash.h"
+#include "placement/blocks/pool_internal.h"
 
 #define INDEX_LINE_IDS 2u
 

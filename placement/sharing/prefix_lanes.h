@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "prefix_id.h"
+#include "locus/id.h"
 
 struct prefix_lanes {
     const char *name;

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "owner_internal.h"
+#include "placement/base/rules.h"
+#include "placement/blocks/owner_internal.h"
 #include "placement/blocks/pools/shared.h"
-#include "rules.h"
 
 static uint64_t home_bit(const struct locus_owner *owner)
 {
@@ -133,7 +133,7 @@ int locus_owner_unfork_at(struct locus_owner *owner, struct locus_table *to, uin
     return 0;
 }
 
-int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64_t tokens)
+int locus_owner_truncate_tokens(struct locus_owner *owner, struct locus_table *table, uint64_t tokens)
 {
     uint64_t keep = locus_table_blocks_for(table, tokens);
     return locus_owner_truncate(owner, table, keep < table->count ? (uint32_t)keep : table->count);
@@ -157,7 +157,7 @@ static inline struct extent extent_of(const struct share_write *write, const str
     uint64_t after;
     if (write->count > per_block - extent.used)
         extent.end = __builtin_add_overflow(write->first, write->count, &after) ? UINT64_MAX // no table has room for that
-                                                                               : locus_table_blocks_for(write->table, after);
+                                                                                : locus_table_blocks_for(write->table, after);
     size_t token_bytes = parts ? pool->block_bytes / parts : 0;
     extent.token_bytes = token_bytes * parts == pool->block_bytes ? token_bytes : 0;
     return extent;

@@ -4,7 +4,7 @@
 #ifndef LOCUS_SHARE_INTERNAL_H
 #define LOCUS_SHARE_INTERNAL_H
 
-#include "share.h"
+#include "locus/share.h"
 
 struct share_write {
     struct locus_owner *owner;

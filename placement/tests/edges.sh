@@ -14,12 +14,12 @@ not_fed='
 locus_owner_hot       the address of the first member
 locus_owner_is_here   reads one word of an owner; what it says is tried through each call without the role
 locus_pool_fetch      a hint to the processor about a word of the stack
-locus_pool_take_plain pre: locus_pool_plain_one(), and it is tried behind that by locus_pool_alloc_inline()
-locus_pool_take_many  pre: locus_pool_plain(), and it is tried behind that by locus_owner_grow_many()
+locus_pool_alloc_fast pre: locus_pool_has_one(), and it is tried behind that by locus_pool_alloc_inline()
+locus_pool_alloc_bulk_fast  pre: locus_pool_has(), and it is tried behind that by locus_owner_grow_fast()
 locus_lane_empty      takes no number; locus_owner_drain() is its caller
 locus_lane_next       takes no number; locus_owner_drain() is its caller
 locus_lane_parity     of any turn; the lane test walks through all round the wrap
-locus_lane_reopens    takes no number; locus_table_push() is its caller
+locus_lane_reopen    takes no number; locus_table_push() is its caller
 locus_lane_send       takes no number; locus_table_push() is its caller
 locus_lane_take       takes no number; locus_owner_drain() is its caller
 locus_mailbox_arrived takes no number
@@ -52,8 +52,11 @@ comm -13 "$scratch/exported" "$scratch/listed" >"$scratch/gone"
 one what-is-listed-is-exported 'not exported' "$scratch/gone"
 
 # A lane's slots, which a program may set for itself, are a power of two.
+with_slots() { # how many: does it compile?
+    echo '#include "locus/lane.h"' | "${CC:-cc}" -x c -Iplacement/include -DLOCUS_LANE_SLOTS="$1" -fsyntax-only - 2>"$err"
+}
 for slots in 0 1 2 3 6 96 2097152; do
-    if echo '#include "lane.h"' | "${CC:-cc}" -x c -iquote placement/blocks -DLOCUS_LANE_SLOTS=$slots -fsyntax-only - 2>"$err"; then
+    if with_slots $slots; then
         fail "lane-slots-$slots-is-refused" 'it compiles'
     else
         grep -q 'LOCUS_LANE_SLOTS is not a power of two' "$err" && pass "lane-slots-$slots-is-refused" ||
@@ -61,7 +64,7 @@ for slots in 0 1 2 3 6 96 2097152; do
     fi
 done
 for slots in 4 128 1024; do
-    if echo '#include "lane.h"' | "${CC:-cc}" -x c -iquote placement/blocks -DLOCUS_LANE_SLOTS=$slots -fsyntax-only - 2>"$err"; then
+    if with_slots $slots; then
         pass "lane-slots-$slots-is-possible"
     else
         fail "lane-slots-$slots-is-possible" "$(head -n 1 "$err")"

@@ -27,7 +27,7 @@ LOCUS_TEST_FOLDER=$(mktemp -d -p /var/tmp) || exit 2 # for tests with files: one
 export LOCUS_TEST_FOLDER
 trap 'rm -rf "$work" "$LOCUS_TEST_FOLDER"' EXIT
 tree=$work/tree
-quote=$(printf -- "-iquote %s " topo placement/*/)
+quote="-Iplacement/include -iquote topo"
 flags="-std=c11 -D_GNU_SOURCE -O1 -g -pthread"
 export TSAN_OPTIONS=halt_on_error=1:exitcode=66:report_bugs=1
 
@@ -92,7 +92,7 @@ affected() { # file, program
     testbed/decode/kernels/*.h) echo testbed/decode/kernels/*.c ;;
     testbed/*.h) echo testbed/measure/dispatch.c "$(source_of "$2")" ;;
     placement/pages/*.h) echo placement/pages/*.c "$(source_of "$2")" ;;
-    placement/sharing/*.h | placement/base/id.h) echo placement/{retention,sharing}/*.c "$(source_of "$2")" ;;
+    placement/sharing/*.h | placement/include/locus/id.h) echo placement/{evict,sharing}/*.c "$(source_of "$2")" ;;
     placement/*.h) echo placement/blocks/{,pools/}*.c placement/memory/region.c "$(source_of "$2")" ;;
     esac
 }

@@ -5,19 +5,19 @@
 # mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},blocks,blocks/pools,sharing,domain}/*.c \
+mutants_begin topo/*.c placement/{base,evict,memory,tier,tier/{file,demote},blocks,blocks/pools,sharing,domain}/*.c \
     testbed/measure/dispatch.c
 controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
     ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
     table_test owner_test owner_lane_test owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
     pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_id_test prefix_check_test \
-    prefix_sink_test tier_sink_test promise_test share_stress promise_stress domain_share_test
+    prefix_offload_test offload_test reservation_test share_stress reservation_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
-mailbox=placement/blocks/mailbox.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
-drains=placement/blocks/owner_drain.c thread=placement/blocks/owner_thread.c lanes=placement/blocks/lane.h
-inlined=placement/blocks/owner_inline.h taken=placement/blocks/pool_inline.h
+mailbox=placement/include/locus/lane.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
+drains=placement/blocks/owner_drain.c thread=placement/blocks/owner_thread.c lanes=placement/include/locus/lane.h
+inlined=placement/include/locus/inline.h taken=placement/include/locus/inline.h
 runs=placement/blocks/pools/runs.c report=placement/blocks/pool_report.c
 borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
 health=placement/domain/domain_health.c
@@ -79,25 +79,26 @@ mutant detour-ends-before-the-mailbox-is-empty $lanes lane_test \
     's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\) \|\| //'
 mutant detour-is-forgotten $lanes lane_test 's/lane->detours \? lane->sent : limit;/limit;/'
 mutant detour-never-ends $lanes lane_test 's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\)/lane->detours/'
-mutant owner-never-tells-what-it-took $lanes lane_test 's/end->taken % LOCUS_LANE_TOLD == 0/false/'
+mutant owner-never-tells-what-it-took $lanes lane_test 's/end->taken % LOCUS_LANE_ACK_EVERY == 0/false/'
 mutant owner-tells-more-than-it-took $lanes lane_test \
-    's/\(&lane->taken, end->taken, /(\&lane->taken, end->taken + LOCUS_LANE_TOLD, /'
+    's/\(&lane->taken, end->taken, /(\&lane->taken, end->taken + LOCUS_LANE_ACK_EVERY, /'
 mutant old-message-is-new $lanes lane_test 's/ \|\| \(message & LOCUS_LANE_PARITY\) != locus_lane_parity\(turn\)\)/)/'
 mutant owner-looks-into-the-ring-alone $lanes lane_test \
-    's/message & LOCUS_LANE_LAST \? LOCUS_LOOKS_BOTH : LOCUS_LOOKS_RING/LOCUS_LOOKS_RING/'
+    's/message & LOCUS_LANE_LAST \? LOCUS_LANE_FROM_BOTH : LOCUS_LANE_FROM_RING/LOCUS_LANE_FROM_RING/'
 mutant owner-looks-everywhere-for-ever $lanes lane_test \
-    's/message & LOCUS_LANE_LAST \? LOCUS_LOOKS_BOTH : LOCUS_LOOKS_RING/LOCUS_LOOKS_BOTH/'
-mutant full-mailbox-is-empty $lanes lane_test 's/return end->looks == LOCUS_LOOKS_RING \|\| .*/return true;/'
-mutant lane-is-promised-twice $drains owner_lane_test 's/ \|\| promise == LOCUS_LANE_SOLE\)\)/))/'
-mutant promise-is-not-kept $drains owner_lane_test 's/\(before != promise \|\| /(/'
-mutant sole-pusher-looks-into-the-table placement/blocks/route.h owner_lane_test \
+    's/message & LOCUS_LANE_LAST \? LOCUS_LANE_FROM_BOTH : LOCUS_LANE_FROM_RING/LOCUS_LANE_FROM_BOTH/'
+mutant full-mailbox-is-empty $lanes lane_test 's/return end->source == LOCUS_LANE_FROM_RING \|\| .*/return true;/'
+mutant lane-is-exclusive-twice $drains owner_lane_test 's/ \|\| mode == LOCUS_LANE_EXCLUSIVE\)\)/))/'
+mutant mode-is-not-kept $drains owner_lane_test 's/\(before != mode \|\| /(/'
+mutant exclusive-pusher-looks-into-the-table placement/include/locus/route.h owner_lane_test \
     's/if \(route->only && /if (table->push_to \&\& route->only \&\& table->homes \&\& !(table->push_to = 0) \&\& /'
 mutant route-of-two-homes-has-one $drains owner_lane_test 's/bool one = [^;]*;/bool one = true;/'
 mutant undeclared-table-comes-home $drains owner_lane_test 's/retired = table->state == LOCUS_TABLE_RETIRED;/retired = true;/'
 mutant table-of-other-homes-comes-home $drains owner_lane_test 's/return !alone && table->push_to;/return false;/'
 mutant ring-before-the-rest-of-a-mailbox $drains owner_lane_test 's/^    if \(!link\) \{/    if (true) {/'
 mutant ring-is-not-looked-at-again $lanes lane_order_litmus 's/^    parcel = locus_lane_take\(lane, end\);.*/    (void)0;/'
-mutant sole-lane-loses-its-ring $drains owner_lane_test 's/!= LOCUS_LANE_SOLE\) \/\/ told/!= LOCUS_LANE_FREE) \/\/ told/'
+mutant exclusive-lane-loses-its-ring $drains owner_lane_test \
+    's/!= LOCUS_LANE_EXCLUSIVE\) \/\/ told/!= LOCUS_LANE_UNUSED) \/\/ told/'
 mutant budget-without-effect $drains owner_lane_test 's/bool whole = left <= /bool whole = true || left <= /'
 mutant budget-is-spent-once $drains owner_lane_test 's/arrival->budget -= .*/arrival->budget -= now > 1;/'
 mutant budget-frees-from-the-front $drains owner_lane_test 's/table->blocks \+ left - now;/table->blocks + (table->count - left);/'
@@ -118,7 +119,7 @@ mutant budget-puts-all-in-order $pool owner_lane_test 's/ \|\| used > budget\)/)
 mutant inlined-grow-overflows-its-table $inlined owner_lane_test 's/ && table->capacity - at >= count && / \&\& /'
 mutant inlined-grow-of-one-overflows-its-table $inlined owner_lane_test 's/ && at < table->capacity &&/ \&\&/'
 mutant inlined-grow-of-a-retired-table $inlined owner_lane_test \
-    '/^inline bool locus_owner_grow_one/,/^}/s/table->state == LOCUS_TABLE_LIVE && //'
+    '/^inline bool locus_owner_grow_one_fast/,/^}/s/table->state == LOCUS_TABLE_LIVE && //'
 mutant inlined-grow-forgets-the-home $inlined owner_lane_test 's/^    table->homes \|= hot->home_bit;//'
 mutant inlined-grow-for-a-table-without-a-link $inlined owner_lane_test 's/ && hot->home < table->homes_max &&/ \&\&/'
 mutant inlined-take-of-never-used-blocks $taken owner_test 's/top >= count && top - count >= floor/top >= count/'
@@ -158,7 +159,7 @@ mutant grow-of-many-blocks-asks-for-no-role $inlined owner_lane_test \
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
-mutant drain-asks-for-no-role $drains owner_role_test '/^uint32_t locus_owner_drain_unusual/,/^}/s/holds_role\(owner\) \?/true ?/'
+mutant drain-asks-for-no-role $drains owner_role_test '/^uint32_t locus_owner_drain_slow/,/^}/s/holds_role\(owner\) \?/true ?/'
 mutant drain-with-a-budget-asks-for-no-role $drains owner_lane_test \
     '/^uint32_t locus_owner_drain_some/,/^}/s/holds_role\(owner\) \?/true ?/'
 mutant reclaimed-tables-for-anybody $inlined owner_lane_test \
@@ -197,9 +198,9 @@ mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, ta
 mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'
 mutant table-extended-too-small $table table_test 's/ \|\| capacity < table->count\)/)/'
 mutant run-does-not-go-on $runs pool_runs_test 's/bool goes_on = after != POOL_NOWHERE && /bool goes_on = count == 0 \&\& /'
-mutant run-starts-beside-another $runs pool_runs_test 's/at \+= \(stretch - first\) \/ 2;/;/'
+mutant run-starts-beside-another $runs pool_runs_test 's/at \+= \(extent - first\) \/ 2;/;/'
 mutant run-starts-anywhere $runs pool_runs_test 's/~0u << class, false/~0u, false/'
-mutant run-starts-in-the-largest-stretch $runs pool_runs_test 's/~0u << class, false/~0u << class, true/'
+mutant run-starts-in-the-largest-extent $runs pool_runs_test 's/~0u << class, false/~0u << class, true/'
 mutant last-span-is-whole $runs pool_runs_test 's/^    if \(behind\)/    if (behind \&\& false)/'
 mutant span-that-came-home-is-not-found $runs pool_runs_test 's/span->class >= class\)/span->class + 1 >= class)/'
 mutant first-use-is-not-counted $runs pool_runs_test 's/pool->fresh -= .*;/;/'
@@ -231,8 +232,8 @@ mutant desk-reads-next-after-hand-back $borrow domain_litmus \
 mutant late-answer-is-given-nevertheless $borrow domain_litmus \
     's/\(atomic_compare_exchange_strong.*LOAN_GIVEN.*/(atomic_exchange(\&loan->state, LOAN_GIVEN)) {/
     /^ +memory_order_relaxed\)\) \{/d'
-mutant late-answer-leaks $borrow domain_litmus '/\/\/ withdrawn just now/d'
-mutant withdrawn-questions-are-answered $borrow domain_borrow_test \
+mutant late-answer-leaks $borrow domain_litmus '/\/\/ cancelled just now/d'
+mutant cancelled-questions-are-answered $borrow domain_borrow_test \
     '/memory_order_relaxed\) != LOAN_ASKED\)/d; s/asked = LOAN_ASKED;$/asked = atomic_load(\&loan->state);\n    if (!asked)/'
 mutant lender-keeps-no-spare-blocks $borrow domain_borrow_test 's/domain->config\.spare/0u/'
 mutant lender-lends-while-it-asks $borrow domain_borrow_test 's/if \(home->asked \|\| avoided/if (avoided/'
@@ -262,8 +263,8 @@ mutant borrows-though-it-must-not $borrow domain_test \
     's/config.exhausted == LOCUS_EXHAUSTED_BORROW && table/config.exhausted \&\& table/'
 mutant desk-is-served-without-the-role $borrow domain_test \
     's/home && locus_owner_held_here\(home->owner\) \? home : NULL/home/'
-mutant questions-are-withdrawn-without-the-role $borrow domain_test \
-    '/^int locus_domain_withdraw/,/^}/s/!locus_owner_held_here\(home->owner\)/false/'
+mutant questions-are-cancelled-without-the-role $borrow domain_test \
+    '/^int locus_domain_cancel/,/^}/s/!locus_owner_held_here\(home->owner\)/false/'
 mutant homes-that-there-are-not $domain domain_test 's/home < domain->homes_count \? (domain->homes.*) : NULL/\1/'
 mutant lenders-in-the-wrong-order $domain domain_test 's/\(home->ordinal \+ i\) %/(home->ordinal + domain->homes_count - i) %/'
 mutant unusable-node-accepted $domain domain_test 's/if \(!usable\(locus_topo_node\(topo, config->nodes\[i\]\)\)\)/if (0)/'
@@ -278,7 +279,7 @@ mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d
 # --- sharing -------------------------------------------------------------------------------------------------------------------
 
 share=placement/sharing/share.c shared=placement/blocks/pools/shared.c prefix=placement/sharing/prefix.c
-promise=placement/sharing/promise.c sink=placement/sharing/tier_sink.c index=placement/sharing/prefix_index.c
+reservation=placement/sharing/reservation.c offload=placement/sharing/offload.c index=placement/sharing/prefix_index.c
 ids=placement/sharing/prefix_id.c
 
 mutant a-reference-too-few $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + (done > 0);/'
@@ -305,7 +306,7 @@ mutant victim-with-kept-blocks-below $prefix prefix_test 's/while \(prefix->entr
 mutant way-down-of-another-victim $prefix prefix_test 's/bool again = victim == prefix->victim && /bool again = /'
 mutant gap-breaks-a-run $index prefix_test 's/< way\(index, gap, at\)\)/< way(index, gap, at) - 1)/'
 mutant a-full-line-ends-a-look-up placement/sharing/prefix_index.h prefix_test 's/\*further = .*/*further = false;/'
-mutant half-an-id-is-compared placement/base/id.h prefix_test 's/ \| \(a\.word\[1\] \^ b\.word\[1\]\)//'
+mutant half-an-id-is-compared placement/include/locus/id.h prefix_test 's/ \| \(a\.word\[1\] \^ b\.word\[1\]\)//'
 mutant id-is-published-twice $prefix prefix_test 's/if \(there != NONE \|\| !own/if (!own/'
 mutant salt-is-ignored $ids prefix_id_test 's/locus_id_of\(salt\)/locus_id_of(0)/'
 mutant key-is-known $prefix prefix_id_test 's/error = key_draw\(&key\);/key = (struct locus_prefix_key){{0}};/'
@@ -319,60 +320,61 @@ mutant tokens-are-not-kept $prefix prefix_check_test '/^static void publish/,/^}
 mutant published-behind-another-ones-block $prefix prefix_check_test '/counters\.blocks_refused, 1\);/,+1s/break;/continue;/'
 mutant missing-tokens-are-read $prefix prefix_check_test 's/return prefix->tokens && !tokens && count;/return false;/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
-mutant published-id-stays-below $prefix prefix_sink_test 's/^    if \(prefix->sink\.drop\)/    if (false)/'
-mutant computed-during-its-store-stays-below $prefix prefix_sink_test \
+mutant published-id-stays-below $prefix prefix_offload_test 's/^    if \(prefix->sink\.drop\)/    if (false)/'
+mutant computed-during-its-store-stays-below $prefix prefix_offload_test \
     's/if \(!error && prefix->sink\.drop && /if (false \&\& /'
-mutant block-is-free-while-a-store-reads-it $prefix prefix_sink_test \
+mutant block-is-free-while-a-store-reads-it $prefix prefix_offload_test \
     's/pool_revive\(prefix->pool, it, prefix->sink\.tag\)/pool_evict(prefix->pool, it)/'
-mutant block-stays-out-after-its-store $prefix prefix_sink_test 's/^    locus_pool_free_bulk\(prefix->pool, 1.*/    ;/'
-mutant read-block-stays-published $prefix prefix_sink_test 's/^    pool_unpublish\(prefix->pool, it\);/    ;/'
-mutant done-of-what-no-store-reads $prefix prefix_sink_test \
+mutant block-stays-out-after-its-store $prefix prefix_offload_test 's/^    locus_pool_free_bulk\(prefix->pool, 1.*/    ;/'
+mutant read-block-stays-published $prefix prefix_offload_test 's/^    pool_unpublish\(prefix->pool, it\);/    ;/'
+mutant done-of-what-no-store-reads $prefix prefix_offload_test \
     's/ \|\| !prefix->entry\[locus_block_index\(block\)\]\.sinking\)/)/'
-mutant unloaded-block-is-published $prefix prefix_sink_test 's/if \(loaded < has\)/if (false)/'
-mutant close-stores-what-is-kept $prefix prefix_sink_test 's/^    prefix->sink\.store = NULL;/    ;/'
-mutant close-while-a-store-reads $prefix prefix_sink_test 's/if \(prefix->sunk\.blocks_sinking\)/if (false)/'
-mutant stored-under-the-id-above $prefix prefix_sink_test \
+mutant unloaded-block-is-published $prefix prefix_offload_test 's/if \(loaded < has\)/if (false)/'
+mutant close-stores-what-is-kept $prefix prefix_offload_test 's/^    prefix->sink\.store = NULL;/    ;/'
+mutant close-while-a-store-reads $prefix prefix_offload_test 's/if \(prefix->sunk\.blocks_offloading\)/if (false)/'
+mutant stored-under-the-id-above $prefix prefix_offload_test \
     's/sink\.context, entry->id, entry->parent_id,/sink.context, entry->parent_id, entry->id,/'
-mutant refused-block-counts-as-sunk $prefix prefix_sink_test \
+mutant refused-block-counts-as-sunk $prefix prefix_offload_test \
     's/error \? &prefix->sunk\.blocks_lost : /false ? \&prefix->sunk.blocks_lost : /'
-mutant refused-start-goes-on $prefix prefix_sink_test '/sink\.start\(/,/return/s/return false/return true/'
-mutant start-takes-what-is-promised $promise prefix_sink_test \
-    's/held_here\(promises->owner\) \|\| promise\(promises, count, 0\)\)/held_here(promises->owner))/'
-mutant a-raise-takes-what-is-promised $promise prefix_sink_test \
-    's/ = prefix_raise\(prefix, ids, tokens, count, table, has\)/ = locus_prefix_raise(prefix, ids, tokens, count, table)/'
-mutant spare-is-found $sink tier_sink_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
-mutant spare-is-written-again $sink tier_sink_test 's/bool leaves = entry && entry->tier > to && /bool leaves = entry \&\& /'
-mutant spare-stays-below $sink tier_sink_test 's/bool leaves = .*/bool leaves = false;/'
-mutant spares-leave-last $sink tier_sink_test 's/bool spare = list\[SPARE\]\.count > 0;/bool spare = !list[FOUND].count;/'
-mutant newest-leaves $sink tier_sink_test 's/list\[spare\]\.oldest/list[spare].newest/'
-mutant nothing-passes-on $sink tier_sink_test 's/if \(to > tier && to < sink->tiers\)/if (false)/'
-mutant a-tier-above-is-below $sink tier_sink_test 's/if \(to > tier && to < sink->tiers\)/if (to < sink->tiers)/'
-mutant policy-is-not-asked $sink tier_sink_test 's/if \(!config->policy\)/if (true)/'
-mutant spares-are-no-room $sink tier_sink_test 's/ \+ sink->list\[i\]\[SPARE\]\.count;/;/'
-mutant a-raise-is-no-use $sink tier_sink_test 's/\.uses\+\+;/.uses += 0;/'
-mutant refused-by-the-policy-and-stored $sink tier_sink_test 's/^        return -ENOSPC;/        to = 0;/'
-mutant started-against-the-policy $sink tier_sink_test 's/sink->config\.policy && destination\(sink, NONE\) != last/false/'
-mutant a-store-during-its-drop-is-refused $sink tier_sink_test 's/if \(error != -EBUSY \|\| tier != sink->file\)/if (true)/'
-mutant a-copy-is-not-offered-again $sink tier_sink_test '/^    offer_again\(move->sink->copies/d'
-mutant a-started-block-is-not-offered-again $sink tier_sink_test '/^    offer_again\(move->sink->started/d'
-mutant store-copies-nothing $sink tier_sink_test 's/^        block = memcpy\(move->buffer.*/        ;/'
-mutant store-waits-for-a-buffer $sink tier_sink_test \
+mutant refused-start-goes-on $prefix prefix_offload_test '/sink\.start\(/,/return/s/return false/return true/'
+mutant start-takes-what-is-reserved $reservation prefix_offload_test \
+    's/held_here\(reservations->owner\) \|\| reservation\(reservations, count, 0\)\)/held_here(reservations->owner))/'
+mutant a-load-takes-what-is-reserved $reservation prefix_offload_test \
+    's/ = prefix_load\(prefix, ids, tokens, count, table, has\)/ = locus_prefix_load(prefix, ids, tokens, count, table)/'
+mutant spare-is-found $offload offload_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
+mutant spare-is-written-again $offload offload_test 's/bool leaves = entry && entry->tier > to && /bool leaves = entry \&\& /'
+mutant spare-stays-below $offload offload_test 's/bool leaves = .*/bool leaves = false;/'
+mutant spares-leave-last $offload offload_test 's/bool spare = list\[SPARE\]\.count > 0;/bool spare = !list[FOUND].count;/'
+mutant newest-leaves $offload offload_test 's/list\[spare\]\.oldest/list[spare].newest/'
+mutant nothing-passes-on $offload offload_test 's/if \(to > tier && to < sink->tiers\)/if (false)/'
+mutant a-tier-above-is-below $offload offload_test 's/if \(to > tier && to < sink->tiers\)/if (to < sink->tiers)/'
+mutant policy-is-not-asked $offload offload_test 's/if \(!config->policy\)/if (true)/'
+mutant spares-are-no-room $offload offload_test 's/ \+ sink->list\[i\]\[SPARE\]\.count;/;/'
+mutant a-load-is-no-use $offload offload_test 's/\.uses\+\+;/.uses += 0;/'
+mutant refused-by-the-policy-and-stored $offload offload_test 's/^        return -ENOSPC;/        to = 0;/'
+mutant started-against-the-policy $offload offload_test 's/sink->config\.policy && destination\(sink, NONE\) != last/false/'
+mutant a-store-during-its-drop-is-refused $offload offload_test 's/if \(error != -EBUSY \|\| tier != sink->file\)/if (true)/'
+mutant a-copy-is-not-offered-again $offload offload_test '/^    offer_again\(move->sink->copies/d'
+mutant a-started-block-is-not-offered-again $offload offload_test '/^    offer_again\(move->sink->started/d'
+mutant store-copies-nothing $offload offload_test 's/^        block = memcpy\(move->buffer.*/        ;/'
+mutant store-waits-for-a-buffer $offload offload_test \
     's/idle\(sink->copies, sink->config\.copies\)/idle(sink->copies, sink->config.copies + 1)/'
-mutant what-is-written-is-not-there $sink tier_sink_test 's/return \*slot != NONE && /& !sink->entry[*slot].from \&\& /'
-mutant unreadable-stays $sink tier_sink_test '/^        while \(forget\(sink, ids_find/,+1d'
-mutant unreadable-counts-as-loaded $sink tier_sink_test 's/while \(whole < asked && !wait\[whole\]\.result\)/while (whole < asked)/'
-mutant started-is-reported-twice $sink tier_sink_test '/^        move->state = IDLE;$/d'
-mutant a-refused-store-keeps-its-room $sink tier_sink_test \
+mutant what-is-written-is-not-there $offload offload_test 's/return \*slot != NONE && /& !sink->entry[*slot].from \&\& /'
+mutant unreadable-stays $offload offload_test '/^        while \(forget\(sink, ids_find/,+1d'
+mutant unreadable-counts-as-loaded $offload offload_test \
+    's/while \(whole < asked && !wait\[whole\]\.result\)/while (whole < asked)/'
+mutant started-is-reported-twice $offload offload_test '/^        move->state = IDLE;$/d'
+mutant a-refused-store-keeps-its-room $offload offload_test \
     '/^static int store_begin/,/^}/s/^        ids_drop\(.*/        ;/'
-mutant closed-while-the-cache-waits $sink tier_sink_test 's/^            return -EBUSY;/            break;/'
-mutant objects-of-other-bytes-are-found $sink tier_sink_test \
+mutant closed-while-the-cache-waits $offload offload_test 's/^            return -EBUSY;/            break;/'
+mutant objects-of-other-bytes-are-found $offload offload_test \
     's/if \(bytes != sink->config\.block_bytes \|\| \*count ==/if (*count ==/'
-mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
-mutant two-schedulers-pass-on-the-same $promise promise_stress \
-    '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/
+mutant a-reservation-is-not-kept $reservation reservation_test 's/uint64_t needed = reserved \+ count/uint64_t needed = count/'
+mutant two-schedulers-pass-on-the-same $reservation reservation_stress \
+    '/^static int reservation\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/
      s/&word, changed.*/count) + 1)/; /Q1, Q2$/d}'
-mutant watermark-binds-the-only-one $promise promise_test 's/anybody \|\| promised \? left : 0/left/'
-mutant a-match-takes-promised-blocks $promise promise_test \
-    's/begin_take\(promises, mine, kept, &more\)/begin_take(promises, mine, more = 0, \&more)/'
-mutant an-end-keeps-the-promise $promise promise_test '/^void locus_promise_end/,/^}/s/unpromise\(.*/;/'
+mutant watermark-binds-the-only-one $reservation reservation_test 's/anybody \|\| reserved \? left : 0/left/'
+mutant a-match-takes-reserved-blocks $reservation reservation_test \
+    's/begin_take\(reservations, mine, kept, &more\)/begin_take(reservations, mine, more = 0, \&more)/'
+mutant an-end-keeps-the-reservation $reservation reservation_test '/^void locus_reservation_end/,/^}/s/unpromise\(.*/;/'
 mutants_end

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "crc.h"
-#include "quant.h"
+#include "locus/int8.h"
 
 static uint64_t numbers_in(const struct locus_tier *tier) // a unit
 {

@@ -7,8 +7,8 @@
 // the target is read before it is written.
 #include "memory.h"
 
+#include "locus/region.h"
 #include "placement/base/config.h"
-#include "region_verify.h"
 
 #include "topo/topo.h"
 

@@ -4,7 +4,7 @@
 #ifndef LOCUS_TIER_MEMORY_H
 #define LOCUS_TIER_MEMORY_H
 
-#include "tier_far.h"
+#include "locus/tier.h"
 #include "tier_internal.h"
 
 struct memory {

@@ -3,7 +3,7 @@
 // objects: see objects.h.
 #include "objects.h"
 
-#include "id_hash.h"
+#include "placement/base/id_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "id.h"
+#include "locus/id.h"
 
 #define OBJECT_NONE UINT32_MAX // no object, no unit
 #define OBJECTS_UNITS_MAX (1u << 30)

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "quant.h"
+#include "locus/int8.h"
 
 #define QUANT_MAGNITUDE 0x7fffu // of an f16's bits
 #define QUANT_INFINITE 0x7c00u  // magnitudes from here on are infinite or NaN

@@ -12,8 +12,8 @@
 
 #include "placement/base/counters.h"
 
+#include "locus/tier.h"
 #include "objects.h"
-#include "tier.h"
 
 enum { TIER_STORE, TIER_LOAD, TIER_DROP };
 

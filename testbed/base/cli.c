@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "placement/base/version.h"
+#include "locus/version.h"
 #include "testbed/base/file.h"
 #include "testbed/base/nearest.h"
 #include "testbed/base/words.h"

@@ -9,9 +9,11 @@
 #include "testbed/cli/options.h"
 #include "testbed/workload/workload.h"
 
-static const char *const default_contenders[] = {
-    "null",       "locus",    "locus#2",        "locus-inline",   "locus-mailbox", "locus-published", "locus-shared", "mimalloc",
-    "mimalloc#2", "jemalloc", "jemalloc-tuned", "mimalloc-3.6.0", "tcmalloc",      "glibc-tuned",     NULL};
+static const char *const default_contenders[] = {"null",         "locus",          "locus#2",
+                                                 "locus-inline", "locus-mailbox",  "locus-published",
+                                                 "locus-shared", "mimalloc",       "mimalloc#2",
+                                                 "jemalloc",     "jemalloc-tuned", "mimalloc-3.6.0",
+                                                 "tcmalloc",     "glibc-tuned",    NULL};
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "placement/blocks/block.h"
+#include "locus/block.h"
 #include "testbed/base/json.h"
 #include "testbed/base/share.h"
 #include "testbed/doc/emit.h"

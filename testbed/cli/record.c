@@ -138,8 +138,8 @@ static int show(const struct arguments *arguments)
     if (tb_store_add_run(&store, arguments->words[1], why, sizeof why))
         tb_error("%s", why);
     else
-        status = tb_forms_write(
-            &wanted, tb_run_doc(wanted.json.wanted ? tb_head("run") : NULL, &store.runs[0], wanted.plot.wanted));
+        status =
+            tb_forms_write(&wanted, tb_run_doc(wanted.json.wanted ? tb_head("run") : NULL, &store.runs[0], wanted.plot.wanted));
     tb_store_close(&store);
     return status;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 
 struct tb_lane {
     // C1 (release by the worker), partner C2 (acquire by the owner): a counted block is free.

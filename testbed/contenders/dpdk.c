@@ -41,8 +41,8 @@ static const struct tb_driver ring_ops_driver = {0}, stack_ops_driver = {0};
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/base/cpu_relax.h"
-#include "placement/memory/region.h"
+#include "locus/lane.h"
+#include "locus/region.h"
 #include "testbed/contenders/counting.h"
 #include "testbed/measure/driver.h"
 #include "topo/pin.h"

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 
 #define TB_SPINS_PER_YIELD 64u // arbitrary: a full queue empties in about the time of as many spins
 

@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "placement/blocks/block.h"
-#include "placement/blocks/mailbox.h"
+#include "locus/block.h"
+#include "locus/lane.h"
 
 #define TB_HANDLE_QUEUE_CAPACITY 1024u // the suite's; a power of two
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "placement/domain/locus.h"
+#include "locus/locus.h"
 #include "testbed/measure/nodes/ops.h"
 
 enum where { AT_HOME, NEXT_NODE, FIRST_NODE }; // where the pages are, relative to the scheduler's node
@@ -96,7 +96,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
         .policy = plan->policy,
         .populate = !plan->touched_first_by_use,
         .exhausted = plan->short_of_blocks ? LOCUS_EXHAUSTED_BORROW : LOCUS_EXHAUSTED_WAIT,
-        .sole = true, // a worker has a lane of its own
+        .exclusive = true, // a worker has a lane of its own
         .wait_ns = 0, // the scheduler waits (ops.h) and serves its inbox, which may have the blocks it waits for
     };
     if (plan->among_all)
@@ -115,7 +115,7 @@ static int homes_enter(void *context, uint32_t station)
 static void homes_leave(void *context, uint32_t station)
 {
     struct locus_domain *domain = ((struct homes *)context)->domain;
-    locus_domain_withdraw(domain, station); // of a take that gave up
+    locus_domain_cancel(domain, station); // of a take that gave up
     locus_owner_leave(locus_domain_owner(domain, station));
 }
 

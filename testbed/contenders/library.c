@@ -74,7 +74,7 @@ int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup,
     if (error)
         return error;
     for (uint32_t i = 0; i < setup->workers && !error; i++)
-        error = (library->shared_lanes ? locus_route_add : locus_route_add_sole)(&library->routes[i], library->owner, i);
+        error = (library->shared_lanes ? locus_route_add : locus_route_add_exclusive)(&library->routes[i], library->owner, i);
     return error ? error : locus_owner_adopt(library->owner);
 }
 

@@ -15,7 +15,7 @@
 #ifndef TB_LIBRARY_H
 #define TB_LIBRARY_H
 
-#include "placement/domain/locus.h"
+#include "locus/locus.h"
 #include "testbed/measure/driver.h"
 
 struct tb_library {

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/contenders/mailboxes.h"
 
 // A call costs what a call into another file does: not inlined, not cloned, and nothing known of the registers it leaves alone.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-inline, locus-inline-coloured: locus, and locus-coloured (locus_pools.c), with the usual cases inlined into the engine
-// (placement/blocks/owner_inline.h). Compared with those two they show what a call costs. They are inlined whatever the compiler
+// (locus/inline.h). Compared with those two they show what a call costs. They are inlined whatever the compiler
 // thinks of it, because that is what is compared.
 
-#include "placement/blocks/owner_inline.h"
+#include "locus/inline.h"
 #include "testbed/contenders/library.h"
 
 static struct locus_owner *owner_of(void *context)

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/contenders/counting.h"
 #include "testbed/contenders/library.h"
 

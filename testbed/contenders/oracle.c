@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/contenders/counting.h"
 #include "testbed/measure/driver.h"
 

@@ -23,7 +23,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/contenders/published_deque.h"
 #include "testbed/measure/contender.h"
 

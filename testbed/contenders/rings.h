@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 #include "testbed/contenders/full_queue.h"
 
 struct tb_ring {

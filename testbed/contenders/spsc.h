@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/blocks/table.h"
+#include "locus/table.h"
 
 struct tb_spsc {
     // The worker's.

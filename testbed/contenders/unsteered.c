@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 #include "testbed/measure/locality/locality.h"
 #include "testbed/measure/nodes/ops.h"
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/measure/engine.h"
 
 #define WAIT_NS UINT64_C(2000000000) // as for `locus`: any live worker is faster

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "placement/base/version.h"
+#include "locus/version.h"
 #include "testbed/base/json.h"
 #include "testbed/base/stamp.h"
 #include "testbed/host/doctor/doctor.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "testbed/base/json.h"
 #include "testbed/decode/settings.h"
 #include "testbed/host/doctor/doctor.h"
@@ -169,7 +169,6 @@ static void tail_load(const json_t *object, struct tb_tail *out, double *clock_n
     if (out->calls)
         *clock_ns = time_ns(object, "clock_ns");
 }
-
 
 static void sample_load(const json_t *line, const struct tb_counter_set *counters, struct tb_sample *out)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "topo/pin.h"
 
 // A line transfer takes below 1 us; after so many turns (some 10 us and more) somebody else needs the CPU. Arbitrary beyond that.

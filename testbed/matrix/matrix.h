@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/stats/stats.h"
 
 enum tb_matrix_kind {

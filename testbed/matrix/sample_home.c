@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "placement/blocks/owner.h"
+#include "locus/owner.h"
 #include "testbed/loops/gang.h"
 
 #define TABLES_MAX 256u

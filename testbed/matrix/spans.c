@@ -7,7 +7,7 @@
 // and the account says so: a chase then pays for the page tables as well.
 //
 // Which pages a transparent span got is told by AnonHugePages in /proc/self/smaps, the only place that needs no privilege.
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 #include "testbed/matrix/spans.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef TB_SPANS_H
 #define TB_SPANS_H
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/loops/chase.h"
 #include "testbed/matrix/matrix.h"
 

@@ -18,7 +18,7 @@
 
 #include <stdio.h>
 
-#include "placement/blocks/table.h"
+#include "locus/table.h"
 #include "testbed/measure/rounds.h"
 
 struct tb_act;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "topo/pin.h"
 
 #define CPUS_MAX 4096u

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "placement/blocks/table.h"
+#include "locus/table.h"
 #include "testbed/measure/sample.h"
 
 #define TB_RING_SLOTS 1024u // more than any suite workload has in flight; a replay that fills it drains and waits

@@ -10,7 +10,7 @@
 
 #include <sched.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/measure/operation.h"
 
 // Drains until every worker is idle: a lap ends when everything retired in it is home. Blocks can only have arrived when a worker

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/counters/mark.h"
 #include "testbed/measure/decoding/decoding.h"
 #include "testbed/measure/driver.h"
@@ -141,8 +141,7 @@ static void span_finish(struct tb_engine *engine)
     if (!engine->drains_late)
         return;
     for (uint32_t i = 0; i < engine->late_count; i++)
-        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]],
-                     engine->decoding_as == TB_LAP_CLOCKED);
+        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]], engine->decoding_as == TB_LAP_CLOCKED);
     engine->late_count = 0;
     tb_settle(engine, ops, engine->context, true);
 }

@@ -53,7 +53,7 @@ static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, i
     const struct tb_strategy *strategy = job->touch == TB_TOUCH_SERVE ? tb_strategy_find(name) : NULL;
     const struct locus_evict_ops *policy = job->touch == TB_TOUCH_KEEP ? tb_policy_find(name) : NULL;
     const struct tb_batcher *batcher = job->touch == TB_TOUCH_ADAPTERS ? tb_batcher_find(name) : NULL;
-    const struct locus_residency_ops *resident = job->touch == TB_TOUCH_RESIDENCY ? tb_resident_find(name) : NULL;
+    const struct locus_adapter_policy *resident = job->touch == TB_TOUCH_RESIDENCY ? tb_resident_find(name) : NULL;
     const struct locus_score_ops *score = job->touch == TB_TOUCH_PAGES ? locus_score_find(name) : NULL;
     const struct tb_pins_way *way = job->touch == TB_TOUCH_PINS ? tb_pins_way_find(name) : NULL;
     if (strategy)

@@ -21,7 +21,7 @@
 #include "testbed/workload/schedule.h"
 
 struct locus_evict_ops;
-struct locus_residency_ops;
+struct locus_adapter_policy;
 struct locus_score_ops;
 struct tb_batcher;
 struct tb_contender;
@@ -38,7 +38,7 @@ struct tb_arm {
     const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
     const struct locus_evict_ops *policy; // the same of touch `keep`
     const struct tb_batcher *batcher; // the same of touch `adapters`
-    const struct locus_residency_ops *resident; // the same of touch `residency`
+    const struct locus_adapter_policy *resident; // the same of touch `residency`
     const struct locus_score_ops *score; // the same of touch `pages`
     const struct tb_pins_way *way; // the same of touch `pins`
     const struct tb_engine_arm *engine; // the same of touch `engine`

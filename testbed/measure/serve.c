@@ -129,7 +129,7 @@ int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const s
     return pass_end(&pass, job, error, &job->sample.batched, tb_batched_fields);
 }
 
-int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resident, const struct tb_schedule *schedule)
+int tb_residency_run(struct tb_job *job, const struct locus_adapter_policy *resident, const struct tb_schedule *schedule)
 {
     struct pass pass;
     pass_begin(&pass, schedule);

@@ -10,7 +10,7 @@
 #include "testbed/workload/schedule.h"
 
 struct locus_evict_ops;
-struct locus_residency_ops;
+struct locus_adapter_policy;
 struct locus_score_ops;
 struct tb_batcher;
 
@@ -18,7 +18,7 @@ struct tb_batcher;
 int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule);
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule);
 int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const struct tb_schedule *schedule);
-int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resident, const struct tb_schedule *schedule);
+int tb_residency_run(struct tb_job *job, const struct locus_adapter_policy *resident, const struct tb_schedule *schedule);
 int tb_arena_run(struct tb_job *job, const struct locus_score_ops *score, const struct tb_schedule *schedule);
 
 #endif

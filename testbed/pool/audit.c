@@ -71,10 +71,10 @@ const char *tb_kind_name(enum locus_pages_kind kind)
     return names[kind];
 }
 
-const char *tb_reason_name(enum locus_leave_reason reason)
+const char *tb_reason_name(enum locus_evict_reason reason)
 {
-    static const char *const names[LOCUS_LEAVE_REASONS] = {
-        [LOCUS_LEAVE_ROOM] = "room", [LOCUS_LEAVE_WATERMARK] = "watermark", [LOCUS_LEAVE_ASKED] = "asked"};
+    static const char *const names[LOCUS_EVICT_REASONS] = {
+        [LOCUS_EVICTED_FOR_ROOM] = "room", [LOCUS_EVICTED_BY_WATERMARK] = "watermark", [LOCUS_EVICTED_ON_REQUEST] = "asked"};
     return names[reason];
 }
 
@@ -83,7 +83,7 @@ const char *tb_state_name(enum locus_range_state state)
     static const char *const names[] = {[LOCUS_RANGE_FREE] = "free",
                                         [LOCUS_RANGE_PREPARED] = "prepared",
                                         [LOCUS_RANGE_RESIDENT] = "resident",
-                                        [LOCUS_RANGE_LEAVING] = "leaving",
+                                        [LOCUS_RANGE_EVICTING] = "leaving",
                                         [LOCUS_RANGE_DOOMED] = "doomed"};
     return names[state];
 }

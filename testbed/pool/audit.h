@@ -10,7 +10,7 @@
 #ifndef TB_POOL_AUDIT_H
 #define TB_POOL_AUDIT_H
 
-#include "pages_report.h"
+#include "locus/pages_report.h"
 #include "testbed/pool/config.h"
 #include "testbed/stats/latency.h"
 
@@ -21,7 +21,7 @@ struct tb_engine_counts {
     uint64_t found[LOCUS_PAGES_KINDS], missed[LOCUS_PAGES_KINDS]; // contents that it looked for
     uint64_t pins, pin_retries; // asked for; asked for again, because the range was leaving or not yet visible
     uint64_t refused[TB_REFUSALS];
-    struct tb_latency allocate;  // every locus_pages_allocate()
+    struct tb_latency allocate;  // every locus_pages_alloc()
     struct tb_latency allocate_page; // of them those of one page
 };
 
@@ -47,7 +47,7 @@ double tb_audit_contiguity(const struct tb_pool_audit *audit);
 double tb_audit_hit_rate(const struct tb_pool_audit *audit, enum locus_pages_kind kind);
 
 const char *tb_kind_name(enum locus_pages_kind kind);       // "kv"
-const char *tb_reason_name(enum locus_leave_reason reason); // "room"
+const char *tb_reason_name(enum locus_evict_reason reason); // "room"
 const char *tb_state_name(enum locus_range_state state);    // "resident"
 const char *tb_refusal_name(enum tb_refusal refusal);       // "no_room"
 

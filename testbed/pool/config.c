@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/yaml/yaml.h"

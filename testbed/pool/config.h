@@ -27,7 +27,7 @@
 #ifndef TB_POOL_CONFIG_H
 #define TB_POOL_CONFIG_H
 
-#include "pages_open.h"
+#include "locus/pages.h"
 
 struct tb_pool_config {
     struct locus_pages_config pages; // of which `size`, `leave` and `context` are the caller's

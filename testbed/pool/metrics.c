@@ -82,11 +82,11 @@ static void pages_write(const struct writer *writer, const struct tb_pool_audit 
 }
 
 static void evicted_write(const struct writer *writer, const char *name, const char *help,
-                          const uint64_t counts[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS])
+                          const uint64_t counts[LOCUS_PAGES_KINDS][LOCUS_EVICT_REASONS])
 {
     family(writer, TYPE_COUNTER, name, NULL, help);
     for (uint32_t kind = 0; kind < LOCUS_PAGES_KINDS; kind++)
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++)
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++)
             fprintf(writer->out, "%s_total{kind=\"%s\",reason=\"%s\"} %llu\n", name, tb_kind_name(kind), tb_reason_name(reason),
                     (unsigned long long)counts[kind][reason]);
 }
@@ -98,7 +98,7 @@ static void ranges_write(const struct writer *writer, const struct tb_pool_audit
     counter(writer, "locus_pool_ranges_freed", stats->ranges_freed, "Ranges freed by a call.");
     evicted_write(writer, "locus_pool_ranges_evicted", "Ranges evicted, by kind and reason.", stats->ranges_evicted);
     evicted_write(writer, "locus_pool_pages_evicted", "Pages of evicted ranges, by kind and reason.", stats->pages_evicted);
-    counter(writer, "locus_pool_leave_refused", stats->leave_refused, "Evictions that the owner of the contents refused.");
+    counter(writer, "locus_pool_leave_refused", stats->evict_refused, "Evictions that the owner of the contents refused.");
     counter(writer, "locus_pool_thrashed", stats->thrashed,
             "Allocations for an owner and kind that was evicted within the last second of the arena's clock. A lower bound.");
     counter(writer, "locus_pool_room_waits", stats->room_waits, "Allocations that waited for another thread's eviction.");

@@ -87,7 +87,7 @@ int tb_storm_open(struct tb_storm **out, const struct tb_pool_config *config, co
     pthread_mutex_init(&storm->wrong_lock, NULL);
     struct locus_pages_config *pages = &storm->config.pages;
     pages->size = sizeof *pages;
-    pages->leave = tb_storm_leave;
+    pages->evict = tb_storm_leave;
     pages->context = storm;
     int error = locus_pages_open(&storm->pages, pages);
     if (error) {

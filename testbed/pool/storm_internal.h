@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "pages_open.h"
+#include "locus/pages.h"
 #include "testbed/pool/storm.h"
 
 #define HOLDS_MAX 64u           // pins of one thread at one time

@@ -117,7 +117,7 @@ void tb_storm_save_end(struct worker *worker)
     if (!any)
         return;
     tb_storm_check(worker, save.memory, save.bytes, save.owner, save.range, PLACES_ALL, "when it had been saved");
-    int rc = locus_pages_left(storm->pages, save.range, tb_random_next(&worker->random) % SAVE_FAILS == 0 ? -EIO : 0);
+    int rc = locus_pages_evict_done(storm->pages, save.range, tb_random_next(&worker->random) % SAVE_FAILS == 0 ? -EIO : 0);
     tb_storm_bump(&worker->calls, 1);
     if (rc)
         tb_storm_wrong(storm, &storm->pins_lost, "the end of saving the range %llx was refused (%d)",

@@ -21,7 +21,7 @@ static uint64_t below(struct worker *worker, uint64_t limit)
 static uint64_t clock_forward(struct worker *worker, uint64_t by_ns)
 {
     uint64_t now_ns = atomic_fetch_add_explicit(&worker->storm->now_ns, by_ns, memory_order_relaxed) + by_ns;
-    locus_pages_now(worker->storm->pages, now_ns);
+    locus_pages_set_time(worker->storm->pages, now_ns);
     return now_ns;
 }
 
@@ -119,13 +119,13 @@ static int pin(struct worker *worker, locus_range range)
 static int allocate_once(struct worker *worker, const struct object *object, locus_range *out)
 {
     struct tb_storm *storm = worker->storm;
-    const struct locus_pages_ask ask = {.kind = object->kind,
-                                        .pages = object->pages,
-                                        .owner = object->owner,
-                                        .cost_ns = object->cost_ns};
+    const struct locus_pages_request ask = {.kind = object->kind,
+                                            .pages = object->pages,
+                                            .owner = object->owner,
+                                            .cost_ns = object->cost_ns};
     worker->leave_ns = 0;
     uint64_t start_ns = tb_latency_now_ns();
-    int rc = locus_pages_allocate(storm->pages, worker->magazine, &ask, out);
+    int rc = locus_pages_alloc(storm->pages, worker->magazine, &ask, out);
     uint64_t took_ns = tb_latency_now_ns() - start_ns, own_ns = worker->leave_ns;
     tb_storm_bump(&worker->calls, 1);
     if (rc)

@@ -211,7 +211,7 @@ static void counts_add(struct tb_doc *doc, const struct tb_pool_audit *audit)
     const struct tb_engine_counts *engine = &audit->engine;
     tb_doc_fact(doc, "ranges_allocated", "ranges allocated", TB_AS_IS, tb_count(stats->ranges_allocated));
     tb_doc_fact(doc, "ranges_freed", "ranges freed", TB_AS_IS, tb_count(stats->ranges_freed));
-    tb_doc_fact(doc, "leave_refused", "evictions refused", TB_AS_IS, tb_count(stats->leave_refused));
+    tb_doc_fact(doc, "leave_refused", "evictions refused", TB_AS_IS, tb_count(stats->evict_refused));
     tb_doc_fact(doc, "thrashed", "wanted again within 1 s", TB_AS_IS, tb_count(stats->thrashed));
     tb_doc_fact(doc, "room_waits", "waits for an eviction", TB_AS_IS, tb_count(stats->room_waits));
     tb_doc_fact(doc, "refused_no_room", "allocations without room", TB_AS_IS, tb_count(engine->refused[TB_REFUSED_NO_ROOM]));
@@ -239,9 +239,9 @@ static void kinds_add(struct tb_doc *doc, const struct tb_pool_audit *audit)
     struct tb_table *table = tb_doc_table(doc, "kinds", "By kind: in use, evicted, and looked for by the engine", columns);
     for (uint32_t kind = 0; kind < LOCUS_PAGES_KINDS; kind++) {
         tb_table_add(table, TB_ROW_PLAIN, tb_text_value(tb_kind_name(kind)), tb_count(audit->stats.pages_of[kind]));
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++)
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++)
             tb_table_put(table, tb_count(audit->stats.ranges_evicted[kind][reason]));
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++)
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++)
             tb_table_put(table, tb_count(audit->stats.pages_evicted[kind][reason]));
         tb_table_put(table, tb_count(audit->engine.found[kind]));
         tb_table_put(table, tb_count(audit->engine.missed[kind]));

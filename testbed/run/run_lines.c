@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "testbed/base/json.h"
 #include "testbed/base/sha256.h"
 #include "testbed/counters/count.h"

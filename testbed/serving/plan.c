@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/retention/evict.h"
+#include "locus/evict.h"
 #include "testbed/base/cli.h"
 #include "testbed/serving/keep.h"
 

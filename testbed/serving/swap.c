@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "placement/tier/tier_far.h"
+#include "locus/tier.h"
 #include "testbed/serving/serving_internal.h"
 
 #define UNIT_BYTES 4096u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// paged: blocks of the library's pool, a block table for each sequence. Three ways to admit (placement/sharing/promise.h):
+// paged: blocks of the library's pool, a block table for each sequence. Three ways to admit (locus/reservation.h):
 // `paged-full` reserves the blocks of the whole sequence, `paged-prompt` those of the prompt, and `paged` those of the prompt if
 // the watermark stays free. The watermark binds only while anybody is live, so that a request which fits the pool is admitted at
 // last.
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "placement/sharing/share.h"
+#include "locus/share.h"
 
 // --- in common -----------------------------------------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ void tb_paged_close(void *state)
     if (!paged)
         return;
     locus_prefix_close(paged->prefix);
-    locus_promises_close(paged->promises);
+    locus_reservations_close(paged->promises);
     if (paged->owner && locus_owner_held_here(paged->owner))
         locus_owner_leave(paged->owner);
     locus_owner_close(paged->owner);
@@ -59,13 +59,13 @@ static int library_open(struct tb_paged *paged, enum locus_admission admission, 
         error = locus_owner_adopt(paged->owner);
     if (error)
         return error;
-    struct locus_promises_config promises = {
+    struct locus_reservations_config promises = {
         .size = sizeof promises,
         .owner = paged->owner,
         .admission = admission,
         .watermark_blocks = admission == LOCUS_ADMIT_WATERMARK ? (uint32_t)ceil(setup->watermark * paged->blocks) : 0,
     };
-    return locus_promises_open(&paged->promises, &promises);
+    return locus_reservations_open(&paged->promises, &promises);
 }
 
 int tb_paged_open(const struct tb_strategy_setup *setup, enum locus_admission admission, bool shared, struct tb_paged **out)
@@ -111,11 +111,11 @@ void *tb_paged_at(void *state, uint32_t at, uint32_t position, uint32_t *run)
 void tb_paged_usage(void *state, uint64_t below, struct tb_usage *out)
 {
     const struct tb_paged *paged = state;
-    struct locus_promises_stats promises;
+    struct locus_reservations_stats promises;
     struct locus_pool_stats pool;
-    locus_promises_stats(paged->promises, &promises);
+    locus_reservations_stats(paged->promises, &promises);
     locus_pool_stats(paged->pool, &pool);
-    uint64_t kept = pool.blocks_kept < promises.available ? pool.blocks_kept : promises.available;
+    uint64_t kept = pool.blocks_cached < promises.available ? pool.blocks_cached : promises.available;
     (void)below;
     *out = (struct tb_usage){
         .reserved = (uint64_t)(paged->blocks - promises.available) * paged->block_tokens,
@@ -128,20 +128,20 @@ void tb_paged_usage(void *state, uint64_t below, struct tb_usage *out)
 int tb_paged_audit(void *state, char *why, size_t why_bytes)
 {
     const struct tb_paged *paged = state;
-    struct locus_promises_stats promises;
+    struct locus_reservations_stats promises;
     struct locus_pool_stats pool;
     uint64_t held = 0, promised = 0;
-    locus_promises_stats(paged->promises, &promises);
+    locus_reservations_stats(paged->promises, &promises);
     locus_pool_stats(paged->pool, &pool);
     for (uint32_t i = 0; i < paged->setup->sequences; i++) {
         held += paged->sequence[i].table ? paged->sequence[i].table->count : 0;
         promised += paged->sequence[i].promise.blocks;
     }
-    if (held == pool.outstanding + pool.sharers && promised == promises.promised)
+    if (held == pool.outstanding + pool.sharers && promised == promises.reserved)
         return 0;
     snprintf(why, why_bytes, "a reference too %s: sequences hold %llu blocks, and the pool counts %llu; %llu of %u are promised",
              held > pool.outstanding + pool.sharers ? "few" : "many", (unsigned long long)held,
-             (unsigned long long)(pool.outstanding + pool.sharers), (unsigned long long)promised, promises.promised);
+             (unsigned long long)(pool.outstanding + pool.sharers), (unsigned long long)promised, promises.reserved);
     return -EBADMSG;
 }
 
@@ -161,14 +161,14 @@ static int paged_admit(void *state, uint32_t at, const struct tb_prompt *prompt,
     struct tb_paged_sequence *sequence = &paged->sequence[at];
     uint32_t now = tb_paged_blocks(paged, prompt->tokens);
     *cached = 0;
-    int error = locus_promise_admit(paged->promises, &sequence->promise, now, tb_paged_blocks(paged, most));
+    int error = locus_reservation_admit(paged->promises, &sequence->promise, now, tb_paged_blocks(paged, most));
     if (error)
         return error;
     error = tb_paged_table(paged, sequence);
     if (!error)
-        error = locus_promise_grow(paged->promises, &sequence->promise, sequence->table, now);
+        error = locus_reservation_grow(paged->promises, &sequence->promise, sequence->table, now);
     if (error)
-        locus_promise_end(paged->promises, &sequence->promise);
+        locus_reservation_end(paged->promises, &sequence->promise);
     else
         sequence->tokens = prompt->tokens;
     return error;
@@ -179,7 +179,7 @@ static int paged_extend(void *state, uint32_t at, uint32_t tokens)
     struct tb_paged *paged = state;
     struct tb_paged_sequence *sequence = &paged->sequence[at];
     uint32_t more = tb_paged_blocks(paged, sequence->tokens + tokens) - sequence->table->count;
-    int error = more ? locus_promise_grow(paged->promises, &sequence->promise, sequence->table, more) : 0;
+    int error = more ? locus_reservation_grow(paged->promises, &sequence->promise, sequence->table, more) : 0;
     if (!error)
         sequence->tokens += tokens;
     return error;
@@ -190,9 +190,9 @@ static void paged_cut(void *state, uint32_t at, uint32_t tokens)
     struct tb_paged *paged = state;
     struct tb_paged_sequence *sequence = &paged->sequence[at];
     uint32_t freed = sequence->table->count - tb_paged_blocks(paged, tokens);
-    locus_owner_cut(paged->owner, sequence->table, tokens);
+    locus_owner_truncate_tokens(paged->owner, sequence->table, tokens);
     if (paged->setup->strategy->parameter == LOCUS_ADMIT_FULL)
-        locus_promise_renew(paged->promises, &sequence->promise, freed);
+        locus_reservation_renew(paged->promises, &sequence->promise, freed);
     sequence->tokens = tokens;
 }
 
@@ -201,7 +201,7 @@ static void paged_release(void *state, uint32_t at, bool keep)
     struct tb_paged *paged = state;
     struct tb_paged_sequence *sequence = &paged->sequence[at];
     (void)keep;
-    locus_promise_end(paged->promises, &sequence->promise);
+    locus_reservation_end(paged->promises, &sequence->promise);
     locus_owner_truncate(paged->owner, sequence->table, 0);
     sequence->tokens = 0;
 }

@@ -5,20 +5,20 @@
 #ifndef TB_PAGED_H
 #define TB_PAGED_H
 
-#include "placement/sharing/promise.h"
+#include "locus/reservation.h"
 #include "testbed/strategies/strategy.h"
 
 struct tb_paged {
     const struct tb_strategy_setup *setup;
     struct locus_pool *pool;
     struct locus_owner *owner;
-    struct locus_promises *promises;
+    struct locus_reservations *promises;
     struct locus_prefix *prefix; // NULL: nothing is kept
     uint32_t blocks, block_tokens;
     struct locus_id *ids;       // for one prompt; NULL without a prefix cache
     struct tb_paged_sequence {
         struct locus_table *table; // made for the longest sequence at the first admission in this place
-        struct locus_promise promise;
+        struct locus_reservation promise;
         uint32_t tokens;
         struct locus_id *ids;   // to be published when the prompt is computed
         uint32_t ids_count;

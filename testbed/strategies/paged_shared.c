@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/sharing/share.h"
+#include "locus/share.h"
 #include "testbed/strategies/paged.h"
 
 // Not drawn, so that a run is the same each time, and no secret: whoever chooses the tokens here is the testbed itself.
@@ -80,7 +80,7 @@ static void shared_release(void *state, uint32_t at, bool keep)
     if (keep)
         publish(paged, sequence);
     sequence->ids_count = 0;
-    locus_promise_end(paged->promises, &sequence->promise);
+    locus_reservation_end(paged->promises, &sequence->promise);
     locus_owner_truncate(paged->owner, sequence->table, 0);
     sequence->tokens = 0;
 }
@@ -93,21 +93,21 @@ static int shared_admit(void *state, uint32_t at, const struct tb_prompt *prompt
     uint32_t now = tb_paged_blocks(paged, prompt->tokens), all = ids_of(paged, prompt), kept;
     uint32_t wanted = all * paged->block_tokens < prompt->tokens ? all : all - 1;
     *cached = 0;
-    uint32_t found = locus_prefix_look(paged->prefix, paged->ids, NULL, wanted, &kept), in_use = found - kept;
-    int error = locus_promise_admit(paged->promises, &sequence->promise, now - in_use, tb_paged_blocks(paged, most) - in_use);
+    uint32_t found = locus_prefix_probe(paged->prefix, paged->ids, NULL, wanted, &kept), in_use = found - kept;
+    int error = locus_reservation_admit(paged->promises, &sequence->promise, now - in_use, tb_paged_blocks(paged, most) - in_use);
     if (!error && tb_paged_blocks(paged, most) > paged->blocks)
         error = -ENOSPC;
     if (!error)
         error = tb_paged_table(paged, sequence);
     if (!error && all) {
-        int64_t matched = locus_promise_match(paged->promises, &sequence->promise, paged->prefix, prompt->now_ns, paged->ids, NULL,
-                                              wanted, sequence->table);
+        int64_t matched = locus_reservation_match(paged->promises, &sequence->promise, paged->prefix, prompt->now_ns, paged->ids,
+                                                  NULL, wanted, sequence->table);
         error = matched < 0 ? (int)matched : ids_remember(paged, sequence, all);
     }
     if (!error)
-        error = locus_promise_grow(paged->promises, &sequence->promise, sequence->table, now - found);
+        error = locus_reservation_grow(paged->promises, &sequence->promise, sequence->table, now - found);
     if (error) {
-        locus_promise_end(paged->promises, &sequence->promise);
+        locus_reservation_end(paged->promises, &sequence->promise);
         if (sequence->table)
             locus_owner_truncate(paged->owner, sequence->table, 0);
         return error;
@@ -126,7 +126,7 @@ static int shared_extend(void *state, uint32_t at, uint32_t tokens)
     uint32_t used = sequence->tokens % paged->block_tokens, last = sequence->tokens / paged->block_tokens;
     locus_block before = used ? sequence->table->blocks[last] : LOCUS_BLOCK_NONE;
     publish(paged, sequence);
-    int error = locus_promise_write(paged->promises, &sequence->promise, sequence->table, sequence->tokens, tokens, 1);
+    int error = locus_reservation_write(paged->promises, &sequence->promise, sequence->table, sequence->tokens, tokens, 1);
     if (used && sequence->table->blocks[last] != before)
         tb_kv_copy(kv, tb_kv_at(kv, (uint64_t)locus_block_index(sequence->table->blocks[last]) * paged->block_tokens),
                    tb_kv_at(kv, (uint64_t)locus_block_index(before) * paged->block_tokens), used);
@@ -152,7 +152,7 @@ static void shared_cut(void *state, uint32_t at, uint32_t tokens)
 {
     struct tb_paged *paged = state;
     struct tb_paged_sequence *sequence = &paged->sequence[at];
-    locus_owner_cut(paged->owner, sequence->table, tokens);
+    locus_owner_truncate_tokens(paged->owner, sequence->table, tokens);
     sequence->tokens = tokens;
 }
 

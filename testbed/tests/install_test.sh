@@ -65,11 +65,9 @@ versions_agree() {
 }
 
 all_headers() { # those that the design calls public, and no internal ones
-    local got expected='adapter.h block.h cpu_relax.h domain.h domain_health.h evict.h id.h lane.h locus-ggml.h locus.h mailbox.h'
-    expected+=' owner.h owner_inline.h pages.h pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
-    expected+=' pool.h pool_inline.h pool_report.h prefix.h prefix_check.h prefix_id.h prefix_sink.h promise.h quant.h region.h'
-    expected+=' region_verify.h residency.h route.h share.h sink.h table.h tier.h tier_far.h tier_file.h tier_sink.h'
-    expected+=' topo.h topo_node.h version.h'
+    local got expected='adapter.h adapter_policy.h block.h demote.h domain.h evict.h ggml.h id.h inline.h int8.h lane.h locus.h'
+    expected+=' offload.h owner.h pages.h pages_evict.h pages_report.h pin.h policy.h pool.h prefix.h region.h reservation.h'
+    expected+=' route.h share.h table.h tier.h tier_file.h topo.h topo_node.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]

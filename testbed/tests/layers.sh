@@ -37,8 +37,13 @@ case_of "a private header of topo is seen" 'testbed/host/probe.c:.*"topo/sysfs.h
     'include testbed/host/probe.c topo/sysfs.h'
 case_of "a private header of placement is seen" 'testbed/measure/engine.c:.*is private' \
     'include testbed/measure/engine.c placement/memory/region_internal.h'
-case_of "a public header that includes a private one is seen" 'placement/blocks/pool.h:.*only public ones' \
-    'include placement/blocks/pool.h rules.h'
+case_of "a public header that is not there is seen" 'testbed/measure/engine.c:.*no public header' \
+    'include testbed/measure/engine.c locus/rules.h'
+case_of "a public header that includes a private one is seen" 'placement/include/locus/pool.h:.*only public ones' \
+    'include placement/include/locus/pool.h placement/base/rules.h'
+case_of "and one that includes another by its folder" 'placement/include/locus/pool.h:.*only public ones' \
+    'include placement/include/locus/pool.h locus/block.h'
+case_of "a public header of placement in topo is seen" 'topo/pin.c:.*does not use placement' 'include topo/pin.c locus/policy.h'
 case_of "a header of tests is not for others" 'testbed/host/probe.c:.*header of tests' \
     'include testbed/host/probe.c topo/tests/tree.h'
 case_of "a room without its line is seen" 'testbed/stats/README.md has no line' 'sed -i /^Uses:/d testbed/stats/README.md'

@@ -159,7 +159,7 @@ sed 's/{"beam"/{"newcomers-beam"/; s/{"speculative"/{"newcomers-drafts"/; s/REQU
     testbed/workload/scenarios/generation.c >testbed/workload/scenarios/newcomer.c
 # The most recently used one leaves first.
 sed 's/"lru"/"newcomers-mru"/; s/^const struct locus_evict_ops locus_evict_lru/static const struct locus_evict_ops mru/
-     s/locus_evict_lru/mru/; s/list\.oldest/list.newest/' placement/retention/lru.c >placement/retention/newcomer.c
+     s/locus_evict_lru/mru/; s/list\.oldest/list.newest/' placement/evict/lru.c >placement/evict/newcomer.c
 
 # A view: a command and its document.
 cat >testbed/cli/newcomer.c <<'C'

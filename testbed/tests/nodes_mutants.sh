@@ -8,7 +8,7 @@
 # which both sides exchange: none of our tools notices when they are weakened. The purpose of the exchange is tested here.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,blocks/pools,sharing,domain}/*.c \
+mutants_begin topo/*.c placement/{base,evict,memory,tier,tier/file,blocks,blocks/pools,sharing,domain}/*.c \
     testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
     testbed/measure/clocked/clocked.c \

@@ -246,7 +246,7 @@ while read -r page rows_least found_least <&3; do
     [ "$found_least" = - ] || holds "${page}_has_figures_in_its_text" "only $found" [ "$found" -ge "$found_least" ]
 done 3<<'END'
 testbed/measure/nodes/README.md 9 -
-placement/retention/README.md 7 -
+placement/evict/README.md 7 -
 experiments/README.md 30 10
 experiments/corrections.md - 10
 END

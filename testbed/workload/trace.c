@@ -71,8 +71,7 @@ static bool next_line(struct parse *parse)
 bool trace_next_line(struct parse *parse)
 {
     bool found;
-    while ((found = next_line(parse)) && is_blank(parse->line)) {
-    }
+    while ((found = next_line(parse)) && is_blank(parse->line)) {}
     return found;
 }
 
@@ -134,7 +133,10 @@ static int refuse_stranger(struct parse *parse)
     } strangers[] = {
         {{"\xff\xfe", 2}, "is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
         {{"\xfe\xff", 2}, "is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
-        {{"\xfd" "7zXZ", 5}, "is packed by xz: unpack it (xz -dc), and name the trace - to read it from a pipe"},
+        {{"\xfd"
+          "7zXZ",
+          5},
+         "is packed by xz: unpack it (xz -dc), and name the trace - to read it from a pipe"},
         {{"BZh", 3}, "is packed by bzip2: unpack it (bzip2 -dc), and name the trace - to read it from a pipe"},
         {{"PK\3\4", 4}, "is a zip archive: unpack it"},
         {{"PAR1", 4}, "is Parquet: CSV and JSON Lines are read"},
@@ -256,11 +258,15 @@ int tb_trace_settle_ids(struct tb_trace *trace, uint32_t id_tokens, struct tb_wh
     else if (trace->ids_count == 0)
         tb_why_set(why, trace->path, 0, "no request has hash_ids, so none stands for %u tokens (--id-tokens)", id_tokens);
     else if (id_tokens < least)
-        tb_why_set(why, trace->path, trace->id_tokens_least_line, "by these hash_ids an id stands for at least %u tokens, not %u "
-                   "(--id-tokens)", least, id_tokens);
+        tb_why_set(why, trace->path, trace->id_tokens_least_line,
+                   "by these hash_ids an id stands for at least %u tokens, not %u "
+                   "(--id-tokens)",
+                   least, id_tokens);
     else if (id_tokens > most)
-        tb_why_set(why, trace->path, trace->id_tokens_most_line, "by these hash_ids an id stands for at most %u tokens, not %u "
-                   "(--id-tokens)", most, id_tokens);
+        tb_why_set(why, trace->path, trace->id_tokens_most_line,
+                   "by these hash_ids an id stands for at most %u tokens, not %u "
+                   "(--id-tokens)",
+                   most, id_tokens);
     else
         trace->id_tokens = id_tokens;
     return why->text[0] ? -EINVAL : 0;

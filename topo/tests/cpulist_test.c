@@ -97,8 +97,8 @@ Test(cpumap, reads_words_the_highest_first)
 
 Test(cpumap, rejects_what_no_kernel_writes)
 {
-    static const char *const bad[] = {"",          "\n",        ",",         "f,",       ",00000001", "1,1",    "1,,00000001",
-                                      "123456789", "1,0000001", "0x1",       "A",        " 1",        "1\n\n", "1-2"};
+    static const char *const bad[] = {"",          "\n",        ",",   "f,", ",00000001", "1,1",   "1,,00000001",
+                                      "123456789", "1,0000001", "0x1", "A",  " 1",        "1\n\n", "1-2"};
     struct topo_idset set;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         cr_assert_eq(parse_map(bad[i], &set), -EINVAL, "\"%s\" was accepted", bad[i]);

@@ -187,9 +187,9 @@ Test(live, names_tiers_by_the_bus_of_their_device)
 Test(live, finds_cores_packages_and_siblings)
 {
     static const char *const files[][2] = {
-        {"cpu0/topology/core_cpus_list", "0,2\n"},       {"cpu0/topology/physical_package_id", "3\n"},
-        {"cpu2/topology/core_cpus_list", "0,2,9\n"},     {"cpu2/topology/physical_package_id", "-1\n"},
-        {"cpu1/topology/thread_siblings_list", "1\n"},   {"cpu3/topology/core_cpus_list", "0\n"},
+        {"cpu0/topology/core_cpus_list", "0,2\n"},     {"cpu0/topology/physical_package_id", "3\n"},
+        {"cpu2/topology/core_cpus_list", "0,2,9\n"},   {"cpu2/topology/physical_package_id", "-1\n"},
+        {"cpu1/topology/thread_siblings_list", "1\n"}, {"cpu3/topology/core_cpus_list", "0\n"},
     };
     tree_file(NODE_DIRECTORY "/online", "0\n");
     tree_node(0, "0-3\n", "10\n", 1000, 500);

@@ -33,7 +33,7 @@ static void cost_close(void *state)
     free(cost);
 }
 
-static int prices_take(struct cost *cost, const struct locus_residency_config *config)
+static int prices_take(struct cost *cost, const struct locus_adapter_policy_config *config)
 {
     cost->uses = calloc(config->adapters, sizeof *cost->uses);
     cost->price = calloc(config->adapters, sizeof *cost->price);
@@ -46,9 +46,9 @@ static int prices_take(struct cost *cost, const struct locus_residency_config *c
     return 0;
 }
 
-static int cost_open(void **state, const struct locus_residency_config *given)
+static int cost_open(void **state, const struct locus_adapter_policy_config *given)
 {
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     struct cost *cost = calloc(1, sizeof *cost);
     *state = NULL;
     if (!cost)
@@ -68,15 +68,15 @@ static void cost_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct cost *cost = state;
     (void)now_ns;
-    if (cost->ranks.place[adapter] == LOCUS_RESIDENCE_COLD)
+    if (cost->ranks.place[adapter] == LOCUS_ADAPTER_COLD)
         cost->uses[adapter] = 0;
     cost->uses[adapter] += cost->uses[adapter] < USES_MOST;
-    ranks_set(&cost->ranks, adapter, LOCUS_RESIDENCE_HOT, cost->floor + (uint64_t)cost->uses[adapter] * cost->price[adapter]);
+    ranks_set(&cost->ranks, adapter, LOCUS_ADAPTER_HOT, cost->floor + (uint64_t)cost->uses[adapter] * cost->price[adapter]);
     if (cost->floor < cost->ranks.left_hot)
         cost->floor = cost->ranks.left_hot;
 }
 
-const struct locus_residency_ops locus_residency_cost = {
+const struct locus_adapter_policy locus_adapter_policy_cost = {
     .name = "cost",
     .summary = "cost of bringing back: what was used often and is dear is hot, less so the longer ago that was",
     .open = cost_open,

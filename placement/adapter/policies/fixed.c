@@ -22,13 +22,13 @@ static void fixed_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct ranks *ranks = state;
     (void)now_ns;
-    if (ranks_admitted(ranks, adapter) != LOCUS_RESIDENCE_HOT)
-        ranks_set(ranks, adapter, LOCUS_RESIDENCE_HOT, ranks->adapters - adapter);
+    if (ranks_admitted(ranks, adapter) != LOCUS_ADAPTER_HOT)
+        ranks_set(ranks, adapter, LOCUS_ADAPTER_HOT, ranks->adapters - adapter);
 }
 
-static int fixed_open(void **state, const struct locus_residency_config *given)
+static int fixed_open(void **state, const struct locus_adapter_policy_config *given)
 {
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     struct ranks *ranks = malloc(sizeof *ranks);
     *state = NULL;
     if (!ranks)
@@ -44,7 +44,7 @@ static int fixed_open(void **state, const struct locus_residency_config *given)
     return 0;
 }
 
-const struct locus_residency_ops locus_residency_fixed = {
+const struct locus_adapter_policy locus_adapter_policy_fixed = {
     .name = "fixed",
     .summary = "the adapters of the first numbers are hot, whoever is used",
     .open = fixed_open,

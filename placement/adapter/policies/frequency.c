@@ -26,9 +26,9 @@ static void frequency_close(void *state)
     free(frequency);
 }
 
-static int frequency_open(void **state, const struct locus_residency_config *given)
+static int frequency_open(void **state, const struct locus_adapter_policy_config *given)
 {
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     struct frequency *frequency = calloc(1, sizeof *frequency);
     *state = NULL;
     if (!frequency)
@@ -48,7 +48,7 @@ static void frequency_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct frequency *frequency = state;
     (void)now_ns;
-    ranks_set(&frequency->ranks, adapter, LOCUS_RESIDENCE_HOT, ++frequency->count[adapter]);
+    ranks_set(&frequency->ranks, adapter, LOCUS_ADAPTER_HOT, ++frequency->count[adapter]);
 }
 
 static void frequency_forget(void *state, uint64_t now_ns, uint32_t adapter)
@@ -57,7 +57,7 @@ static void frequency_forget(void *state, uint64_t now_ns, uint32_t adapter)
     ranks_forget(state, now_ns, adapter);
 }
 
-const struct locus_residency_ops locus_residency_frequency = {
+const struct locus_adapter_policy locus_adapter_policy_frequency = {
     .name = "frequency",
     .summary = "rank of frequency: what was used most often is hot",
     .open = frequency_open,

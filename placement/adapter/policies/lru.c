@@ -3,7 +3,7 @@
 // lru: who was used last ranks first.
 //
 // Definition. Rank is the order of the use() calls. So HOT has the `hot` adapters that were used last, and WARM the `warm` before
-// those. What was demoted (residency.h) ranks below all that was not, and keeps its rank among those that were.
+// those. What was demoted (adapter_policy.h) ranks below all that was not, and keeps its rank among those that were.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static void lru_close(void *state)
     free(state);
 }
 
-static int lru_open(void **state, const struct locus_residency_config *given)
+static int lru_open(void **state, const struct locus_adapter_policy_config *given)
 {
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     struct ranks *ranks = malloc(sizeof *ranks);
     *state = NULL;
     if (!ranks)
@@ -36,10 +36,10 @@ static int lru_open(void **state, const struct locus_residency_config *given)
 static void lru_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    ranks_set(state, adapter, LOCUS_RESIDENCE_HOT, 0);
+    ranks_set(state, adapter, LOCUS_ADAPTER_HOT, 0);
 }
 
-const struct locus_residency_ops locus_residency_lru = {
+const struct locus_adapter_policy locus_adapter_policy_lru = {
     .name = "lru",
     .summary = "least recently used: what was used last is hot",
     .open = lru_open,

@@ -36,7 +36,7 @@ static void seed_close(void *state)
     free(seed);
 }
 
-static int seed_prepare(struct seed *seed, const struct locus_residency_config *config)
+static int seed_prepare(struct seed *seed, const struct locus_adapter_policy_config *config)
 {
     seed->window_ns = config->window_ns;
     seed->uses = config->uses;
@@ -46,9 +46,9 @@ static int seed_prepare(struct seed *seed, const struct locus_residency_config *
     return seed->used_ns && seed->count ? error : -ENOMEM;
 }
 
-static int seed_open(void **state, const struct locus_residency_config *given)
+static int seed_open(void **state, const struct locus_adapter_policy_config *given)
 {
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     struct seed *seed = calloc(1, sizeof *seed);
     *state = NULL;
     if (!seed)
@@ -73,22 +73,22 @@ static uint64_t ends_ns(const struct seed *seed, uint32_t adapter, uint32_t ago)
     return used_ns < UINT64_MAX - seed->window_ns ? used_ns + seed->window_ns : UINT64_MAX;
 }
 
-static enum locus_residence rule(const struct seed *seed, uint32_t adapter)
+static enum locus_adapter_place rule(const struct seed *seed, uint32_t adapter)
 {
     if (seed->ranks.now_ns < ends_ns(seed, adapter, seed->uses))
-        return LOCUS_RESIDENCE_HOT;
-    return seed->ranks.now_ns < ends_ns(seed, adapter, 1) ? LOCUS_RESIDENCE_WARM : LOCUS_RESIDENCE_COLD;
+        return LOCUS_ADAPTER_HOT;
+    return seed->ranks.now_ns < ends_ns(seed, adapter, 1) ? LOCUS_ADAPTER_WARM : LOCUS_ADAPTER_COLD;
 }
 
 // The next change of what the rule says; UINT64_MAX stands for a time that never comes.
 static void due_set(struct seed *seed, uint32_t adapter)
 {
-    enum locus_residence admitted = rule(seed, adapter);
+    enum locus_adapter_place admitted = rule(seed, adapter);
     if (seed->due.in[adapter])
         order_drop(&seed->due, adapter);
-    if (admitted == LOCUS_RESIDENCE_COLD)
+    if (admitted == LOCUS_ADAPTER_COLD)
         return;
-    uint64_t due_ns = ends_ns(seed, adapter, admitted == LOCUS_RESIDENCE_HOT ? seed->uses : 1);
+    uint64_t due_ns = ends_ns(seed, adapter, admitted == LOCUS_ADAPTER_HOT ? seed->uses : 1);
     if (due_ns < UINT64_MAX)
         order_add(&seed->due, adapter, (struct order_key){due_ns, adapter});
 }
@@ -100,7 +100,7 @@ static void seed_advance(struct seed *seed, uint64_t now_ns)
     for (uint32_t adapter; (adapter = seed->due.end[0]) != ORDER_NONE;) {
         if (seed->due.nodes[adapter].key.major > seed->ranks.now_ns)
             return;
-        enum locus_residence admitted = rule(seed, adapter), before = ranks_admitted(&seed->ranks, adapter);
+        enum locus_adapter_place admitted = rule(seed, adapter), before = ranks_admitted(&seed->ranks, adapter);
         if (admitted < before)
             ranks_admit(&seed->ranks, adapter, admitted);
         due_set(seed, adapter);
@@ -116,13 +116,13 @@ static void seed_use(void *state, uint64_t now_ns, uint32_t adapter)
     due_set(seed, adapter);
 }
 
-static enum locus_residence seed_place(void *state, uint64_t now_ns, uint32_t adapter)
+static enum locus_adapter_place seed_place(void *state, uint64_t now_ns, uint32_t adapter)
 {
     seed_advance(state, now_ns);
     return ranks_place(state, now_ns, adapter);
 }
 
-static bool seed_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+static bool seed_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     seed_advance(state, now_ns);
     return ranks_moved(state, now_ns, out);
@@ -134,7 +134,7 @@ static uint64_t seed_due_ns(void *state)
     return due->end[0] == ORDER_NONE ? UINT64_MAX : due->nodes[due->end[0]].key.major;
 }
 
-static uint32_t seed_victim(void *state, uint64_t now_ns, enum locus_residence place, uint32_t after)
+static uint32_t seed_victim(void *state, uint64_t now_ns, enum locus_adapter_place place, uint32_t after)
 {
     seed_advance(state, now_ns);
     return ranks_victim(state, now_ns, place, after);
@@ -155,7 +155,7 @@ static void seed_forget(void *state, uint64_t now_ns, uint32_t adapter)
     due_set(seed, adapter);
 }
 
-const struct locus_residency_ops locus_residency_seed = {
+const struct locus_adapter_policy locus_adapter_policy_seed = {
     .name = "seed",
     .summary = "the rule of seed 002: ten uses within a minute are hot, one is warm",
     .open = seed_open,

@@ -64,9 +64,9 @@ Test(adapter_fault, what_has_no_int8_waits_in_the_cold_tier, .timeout = 60)
         cr_assert_eq(acquire(0, &hold), 0);
         cr_expect_eq(memcmp(hold.weights, weights, sizeof weights), 0);
         release(&hold);
-        cr_expect(!where(0).pages && !where(0).warm && where(0).place == LOCUS_RESIDENCE_WARM);
+        cr_expect(!where(0).pages && !where(0).warm && where(0).place == LOCUS_ADAPTER_WARM);
     }
-    cr_expect_eq(stats().sink_refused, 1, "it is asked once");
+    cr_expect_eq(stats().demote_refused, 1, "it is asked once");
     cr_expect_eq(stats().brought_cold, 2);
     world_close();
 }
@@ -82,7 +82,7 @@ Test(adapter_fault, a_warm_tier_without_room_is_no_error, .timeout = 60)
         load(number, 0);
         use(number, 0, true);
     }
-    cr_expect_gt(stats().sink_refused, 0);
+    cr_expect_gt(stats().demote_refused, 0);
     for (uint32_t number = 0; number < 3; number++)
         use(number, 0, !where(number).warm);
     cr_assert_eq(locus_tier_drop(world.warm, locus_id_of(UINT64_MAX), &op), 0);
@@ -106,7 +106,7 @@ Test(adapter_fault, a_damaged_warm_copy_gives_way_to_the_cold_one, .timeout = 60
     cr_expect(!where(0).warm && objects_of(world.warm) == 0, "what cannot be given takes no room");
     use(0, 0, true);
     cr_expect_eq(stats().brought_cold, 3);
-    cr_expect_eq(stats().sunk, 1, "it is not asked again");
+    cr_expect_eq(stats().demoted, 1, "it is not asked again");
     world_close();
 }
 
@@ -159,24 +159,24 @@ Test(adapter_fault, a_load_that_fails_leaves_the_version_before, .timeout = 60)
     world_close();
 }
 
-// The load of a wish that was forgone fails, and the next request, which knows nothing of it, is not told.
+// The load of a prefetch that was cancelled fails, and the next request, which knows nothing of it, is not told.
 Test(adapter_fault, nobody_is_told_of_an_error_that_others_waited_for, .timeout = 60)
 {
     plain_file = true;
     world_open(true, "lru", 2, 2);
     struct locus_adapter_hold hold;
     load(0, 0);
-    enum { KEPT, FORGONE_BEFORE, FORGONE_AFTER };
-    for (int wish = KEPT; wish <= FORGONE_AFTER; wish++) {
+    enum { KEPT, CANCELLED_BEFORE, CANCELLED_AFTER };
+    for (int prefetch = KEPT; prefetch <= CANCELLED_AFTER; prefetch++) {
         read_fails = true;
         cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
-        if (wish == FORGONE_BEFORE)
-            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), 0);
+        if (prefetch == CANCELLED_BEFORE)
+            cr_expect_eq(locus_adapters_cancel(world.adapters, 0, 0), 0);
         settle();
         read_fails = false;
-        if (wish != KEPT)
-            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), wish == FORGONE_AFTER ? 0 : -ENOENT);
-        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 0, &hold), wish == KEPT ? -EIO : -EAGAIN);
+        if (prefetch != KEPT)
+            cr_expect_eq(locus_adapters_cancel(world.adapters, 0, 0), prefetch == CANCELLED_AFTER ? 0 : -ENOENT);
+        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 0, &hold), prefetch == KEPT ? -EIO : -EAGAIN);
         use(0, 0, true);
         cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
     }
@@ -200,11 +200,11 @@ Test(adapter_fault, what_cannot_be_is_refused, .timeout = 60)
     cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "no adapters");
     cr_expect_null(other);
     load(NUMBERS - 1, 0);
-    config.residency = (struct locus_residency_config){.size = sizeof config.residency, .adapters = NUMBERS};
+    config.policy_config = (struct locus_adapter_policy_config){.size = sizeof config.policy_config, .adapters = NUMBERS};
     config.warm = world.cold;
     cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "a warm copy would take the place of the cold one");
     config.warm = NULL;
-    config.residency.adapters = NUMBERS - 1;
+    config.policy_config.adapters = NUMBERS - 1;
     cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "an object of another number");
     cr_expect_eq(locus_adapters_close(NULL), 0);
     world_close();

@@ -10,9 +10,9 @@ mutants_begin topo/*.c placement/{base,memory,pages,pages/scores,tier,tier/file,
 controls adapter_test adapter_version_test adapter_fault_test policies_test adapter_stress
 
 adapter=placement/adapter/adapter.c ranks=placement/adapter/ranks.c order=placement/adapter/order.c
-residency=placement/adapter/residency.c policies=placement/adapter/policies
+residency=placement/adapter/adapter_policy.c policies=placement/adapter/policies
 
-# --- wishes and pins -----------------------------------------------------------------------------------------------------------
+# --- prefetches and pins -------------------------------------------------------------------------------------------------------
 
 mutant every-load-is-kept $adapter adapter_test 's/result == 0 && version->wanted\)$/result == 0)/'
 mutant an-evicted-range-is-kept $adapter adapter_test 's/if \(error == -ESTALE\)/if (0)/'
@@ -20,20 +20,20 @@ mutant what-leaves-is-forgotten $adapter adapter_test 's/if \(error == -ESTALE\)
 mutant refused-pins-are-held $adapter adapter_test 's/version->kept = error == 0;/version->kept = true;/'
 mutant a-load-under-way-is-pages $adapter adapter_test \
     's/version->range == LOCUS_RANGE_NONE \|\| bringing\(version\)\)$/version->range == LOCUS_RANGE_NONE)/'
-mutant forgone-but-pinned $adapter adapter_test '/^int locus_adapters_forgo/,/^}/s/keep_no_more\(version\);//'
-mutant forgone-but-wanted $adapter adapter_test \
+mutant cancelled-but-pinned $adapter adapter_test '/^int locus_adapters_cancel/,/^}/s/keep_no_more\(version\);//'
+mutant cancelled-but-wanted $adapter adapter_test \
     's/version->wanted = version->asked = false;/version->asked = false;/'
-mutant forgone-and-left-there $adapter adapter_test '/^int locus_adapters_forgo/,/^}/s/step\(version\);//'
-mutant forgone-without-a-wish $adapter adapter_test 's/ \|\| \(!version->wanted && version->error == 0\)//'
-mutant an-error-is-no-wish $adapter adapter_fault_test 's/!version->wanted && version->error == 0\)/!version->wanted)/'
-mutant forgone-with-its-error $adapter adapter_fault_test 's/version->error = 0; \/\/ who it was for is gone//'
+mutant cancelled-and-left-there $adapter adapter_test '/^int locus_adapters_cancel/,/^}/s/step\(version\);//'
+mutant cancelled-without-a-prefetch $adapter adapter_test 's/ \|\| \(!version->wanted && version->error == 0\)//'
+mutant an-error-is-no-prefetch $adapter adapter_fault_test 's/!version->wanted && version->error == 0\)/!version->wanted)/'
+mutant cancelled-with-its-error $adapter adapter_fault_test 's/version->error = 0; \/\/ who it was for is gone//'
 mutant told-of-what-others-waited-for $adapter adapter_fault_test 's/ && version->wanted \? result : 0;/ ? result : 0;/'
 mutant no-error-is-told $adapter adapter_fault_test 's/was == BRINGING_COLD && version->wanted \? result : 0/0/'
 mutant an-error-for-ever $adapter adapter_fault_test '/^static int error_of/,/^}/s/version->error = 0;//'
 mutant asked-after-an-error $adapter adapter_test 's/version->asked &= error == -EAGAIN;//'
 mutant the-pin-is-taken-twice $adapter adapter_test \
     's/version->wanted = version->asked = version->kept = false;/version->wanted = version->asked = false;/'
-mutant acquired-but-wished-for $adapter adapter_test \
+mutant acquired-but-prefetched-for $adapter adapter_test \
     's/version->wanted = version->asked = version->kept = false;/version->asked = version->kept = false;/'
 mutant asked-for-ever $adapter adapter_test \
     's/version->wanted = version->asked = version->kept = false;/version->wanted = version->kept = false;/'
@@ -58,9 +58,9 @@ mutant brought-without-a-pin $adapter adapter_stress \
 # --- pages and places ----------------------------------------------------------------------------------------------------------
 
 mutant the-tiers-pin-stays $adapter adapter_test 's/ \|\| was == SINKING\)$/)/'
-mutant sunk-without-a-pin $adapter adapter_test 's/if \(locus_pages_pin\(adapters->pages, version->range\) != 0\)/if (0)/'
+mutant demoted-without-a-pin $adapter adapter_test 's/if \(locus_pages_pin\(adapters->pages, version->range\) != 0\)/if (0)/'
 mutant a-refused-sink-pins $adapter adapter_fault_test \
-    '/^static bool sink/,/^}/s/^    locus_pages_unpin\(adapters->pages, version->range\);//'
+    '/^static bool demote/,/^}/s/^    locus_pages_unpin\(adapters->pages, version->range\);//'
 mutant a-failed-load-keeps-its-pages $adapter adapter_fault_test 's/if \(result\)$/if (0)/'
 mutant pages-of-another-size $adapter adapter_test 's/= locus_pages_page_bytes\(config\.pages\)/= 2u << 20/'
 mutant the-last-page-is-lost $adapter adapter_test 's/\(version->bytes \+ adapters->page_bytes - 1\) \//version->bytes \//'
@@ -72,9 +72,9 @@ mutant a-damaged-copy-is-asked-again $adapter adapter_fault_test 's/version->no_
 mutant a-damaged-copy-takes-room $adapter adapter_fault_test 's/ \|\| version->no_warm; \/\/ the latter/; \/\/ the latter/'
 mutant nan-is-asked-again $adapter adapter_fault_test 's/version->no_warm \|= error != -ENOSPC;/;/'
 mutant no-room-is-for-ever $adapter adapter_fault_test 's/version->no_warm \|= error != -ENOSPC;/version->no_warm = true;/'
-mutant warm-is-not-sunk $adapter adapter_test 's/place == LOCUS_RESIDENCE_WARM && sink\(version\)/0/'
-mutant hot-leaves $adapter adapter_test 's/if \(place == LOCUS_RESIDENCE_HOT\)$/if (0)/'
-mutant cold-stays-warm $adapter adapter_test 's/bool useless = place == LOCUS_RESIDENCE_COLD \|\|/bool useless =/'
+mutant warm-is-not-demoted $adapter adapter_test 's/place == LOCUS_ADAPTER_WARM && sink\(version\)/0/'
+mutant hot-leaves $adapter adapter_test 's/if \(place == LOCUS_ADAPTER_HOT\)$/if (0)/'
+mutant cold-stays-warm $adapter adapter_test 's/bool useless = place == LOCUS_ADAPTER_COLD \|\|/bool useless =/'
 mutant what-is-held-leaves $adapter adapter_version_test 's/else if \(version->holders > 0\)/else if (0)/'
 mutant no-step-after-release $adapter adapter_test '/^void locus_adapters_release/,/^}/s/step\(version\);//'
 
@@ -88,7 +88,8 @@ mutant more-versions-than-there-are $adapter adapter_version_test 's/if \(adapte
 mutant the-last-version-wraps $adapter adapter_version_test 's/ \+ \(\(uint32_t\)key < UINT32_MAX\)/ + 1/'
 mutant the-old-one-is-the-newest $adapter adapter_version_test \
     's/version->newest = version->wanted = false;/version->wanted = false;/'
-mutant the-old-wish-goes-on $adapter adapter_version_test 's/version->newest = version->wanted = false;/version->newest = false;/'
+mutant the-old-prefetch-goes-on $adapter adapter_version_test \
+    's/version->newest = version->wanted = false;/version->newest = false;/'
 mutant the-old-pin-stays $adapter adapter_test '/^static void retire/,/^}/s/keep_no_more\(version\);//'
 mutant unloaded-in-any-order $adapter adapter_fault_test 's/if \(version->still && !version->newest\)/if (version->still)/'
 mutant only-the-newest-is-unloaded $adapter adapter_version_test 's/if \(version->still && !version->newest\)/if (0)/'
@@ -114,7 +115,7 @@ mutant one-more-is-hot $ranks policies_test 's/while \(ranks->hot_count > ranks-
 mutant one-more-is-warm $ranks policies_test \
     's/while \(ranks->warm_count > ranks->warm\)/while (ranks->warm_count > ranks->warm + 1)/'
 mutant nobody-rises-to-warm $ranks policies_test 's/while \(ranks->warm_count < ranks->warm && .*/while (0) {/'
-mutant who-may-not-is-hot $ranks policies_test 's/ranks_admitted\(ranks, next\) == LOCUS_RESIDENCE_HOT\)/true)/'
+mutant who-may-not-is-hot $ranks policies_test 's/ranks_admitted\(ranks, next\) == LOCUS_ADAPTER_HOT\)/true)/'
 mutant told-twice $ranks policies_test 's/^    if \(ranks->queued\[adapter\]\)$/    if (0)/'
 mutant there-and-back-is-told $ranks policies_test 's/if \(ranks->place\[adapter\] == ranks->told\[adapter\]\)/if (0)/'
 mutant told-from-anywhere $ranks policies_test 's/ranks->told\[adapter\] = ranks->place\[adapter\];//'
@@ -122,7 +123,7 @@ mutant equal-ranks-have-no-turns $ranks policies_test 's/ranks->turns\+\+\)/1000
 mutant a-demoted-one-loses-its-turn $ranks policies_test 's/ranks->order\.nodes\[adapter\]\.key\.minor\);/ranks->turns++);/'
 mutant demoted-to-where-it-was $ranks policies_test 's/\(ranks->place\[adapter\] - 1\)/(ranks->place[adapter])/'
 mutant the-first-is-the-victim $ranks policies_test \
-    's/return place == LOCUS_RESIDENCE_HOT \? ranks->hot_last : ranks->warm_last;/return ranks->order.end[1];/'
+    's/return place == LOCUS_ADAPTER_HOT \? ranks->hot_last : ranks->warm_last;/return ranks->order.end[1];/'
 mutant victims-of-another-place $ranks policies_test 's/next != ORDER_NONE && ranks->place\[next\] == place/next != ORDER_NONE/'
 mutant great-ranks-wrap $ranks policies_test 's/rank < RANK_MOST \? rank : RANK_MOST/rank/'
 mutant no-limit-of-uses $ranks policies_test 's/ \|\| config->uses > USES_MAX//'
@@ -144,7 +145,7 @@ mutant the-end-of-time-wraps $policies/seed.c policies_test \
 mutant a-demoted-one-rises-by-time $policies/seed.c policies_test 's/if \(admitted < before\)/if (admitted != before)/'
 mutant seed-remembers-the-forgotten $policies/seed.c policies_test 's/seed->count\[adapter\] = 0;//'
 mutant frequency-remembers-the-forgotten $policies/frequency.c policies_test '/_forget/,/^}/s/->count\[adapter\] = 0;/->count;/'
-mutant lru-ranks-by-number $policies/lru.c policies_test 's/LOCUS_RESIDENCE_HOT, 0\)/LOCUS_RESIDENCE_HOT, adapter)/'
+mutant lru-ranks-by-number $policies/lru.c policies_test 's/LOCUS_ADAPTER_HOT, 0\)/LOCUS_ADAPTER_HOT, adapter)/'
 mutant the-floor-does-not-rise $policies/cost.c policies_test 's/cost->floor = cost->ranks\.left_hot;/;/'
 mutant uses-outlive-the-cold $policies/cost.c policies_test 's/cost->uses\[adapter\] = 0;/;/'
 mutant uses-grow-for-ever $policies/cost.c policies_test 's/cost->uses\[adapter\] < USES_MOST;/1;/'
@@ -152,5 +153,5 @@ mutant what-costs-nothing-has-no-rank $policies/cost.c policies_test 's/ns == 0 
 mutant great-costs-are-cut-short $policies/cost.c policies_test 's/ns < UINT32_MAX \? \(uint32_t\)ns : UINT32_MAX/(uint32_t)ns/'
 mutant the-last-numbers-are-fixed $policies/fixed.c policies_test 's/ranks->adapters - adapter\)/adapter)/'
 mutant a-use-of-a-fixed-one-counts $policies/fixed.c policies_test \
-    's/ranks_set\(ranks, adapter, LOCUS_RESIDENCE_HOT, .*/ranks_set(ranks, adapter, LOCUS_RESIDENCE_HOT, ranks->turns);/'
+    's/ranks_set\(ranks, adapter, LOCUS_ADAPTER_HOT, .*/ranks_set(ranks, adapter, LOCUS_ADAPTER_HOT, ranks->turns);/'
 mutants_end

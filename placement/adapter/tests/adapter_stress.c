@@ -10,13 +10,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "placement/adapter/adapter.h"
+#include "locus/adapter.h"
+#include "locus/int8.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
+#include "locus/tier.h"
 #include "placement/base/tests/stress.h"
-#include "placement/pages/pages_evict.h"
-#include "placement/pages/pages_open.h"
-#include "placement/pages/pages_report.h"
-#include "placement/tier/quant.h"
-#include "placement/tier/tier_far.h"
 
 #define PAGES 12u
 #define ADAPTERS 12u
@@ -63,14 +63,14 @@ static void save_ends(unsigned i, int result)
 {
     locus_range range = atomic_exchange(&saved[i], LOCUS_RANGE_NONE);
     if (range != LOCUS_RANGE_NONE)
-        STRESS_EXPECT(locus_pages_left(pages, range, result) == 0);
+        STRESS_EXPECT(locus_pages_evict_done(pages, range, result) == 0);
 }
 
 static void take(struct thread *me)
 {
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 1 + stress_random(&me->random, 2)};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 1 + stress_random(&me->random, 2)};
     locus_range range;
-    if (locus_pages_allocate(pages, NULL, &ask, &range) != 0)
+    if (locus_pages_alloc(pages, NULL, &ask, &range) != 0)
         return;
     memset(locus_pages_address(pages, range), 0xff, WEIGHTS * sizeof(uint16_t));
     STRESS_EXPECT(locus_pages_unpin(pages, range) == 0);
@@ -121,7 +121,7 @@ static void acquire(struct held *one, uint32_t number)
     int error = locus_adapters_acquire(adapters, now_ns, number, &one->hold);
     STRESS_EXPECT(error == 0 || error == -EAGAIN || error == -ENOMEM || error == -ENOENT);
     if (error == -EAGAIN && stress_random(&random_state, 2))
-        STRESS_EXPECT(locus_adapters_forgo(adapters, now_ns, number) == 0);
+        STRESS_EXPECT(locus_adapters_cancel(adapters, now_ns, number) == 0);
     if (error)
         return;
     one->exact = exact[number];
@@ -149,7 +149,7 @@ static void own(void)
     else if (what < 4)
         error = locus_adapters_prefetch(adapters, now_ns, number);
     else if (what < 8)
-        error = locus_adapters_forgo(adapters, now_ns, number);
+        error = locus_adapters_cancel(adapters, now_ns, number);
     else if (what < 12)
         locus_adapters_poll(adapters, now_ns, 0);
     else if (one->hold.version)
@@ -162,13 +162,14 @@ static void own(void)
 static void all_open(void)
 {
     struct locus_pages_config arena = {
-        .size = sizeof arena, .page_bytes = 512u << 10, .pages = PAGES, .policy = LOCUS_POLICY_FIRST_TOUCH, .leave = leave};
+        .size = sizeof arena, .page_bytes = 512u << 10, .pages = PAGES, .policy = LOCUS_POLICY_FIRST_TOUCH, .evict = leave};
     struct locus_tier_far_config far = {.size = sizeof far, .bytes = 8u << 20, .node = LOCUS_NODE_ANY};
     STRESS_EXPECT(locus_pages_open(&pages, &arena) == 0);
     STRESS_EXPECT(locus_tier_far_open(&cold, &far) == 0);
     STRESS_EXPECT(locus_tier_int8_open(&warm, &far) == 0);
     struct locus_adapters_config config = {.size = sizeof config, .pages = pages, .cold = cold, .warm = warm};
-    config.residency = (struct locus_residency_config){.size = sizeof config.residency, .adapters = ADAPTERS, .hot = 3, .warm = 4};
+    config.policy_config =
+        (struct locus_adapter_policy_config){.size = sizeof config.policy_config, .adapters = ADAPTERS, .hot = 3, .warm = 4};
     STRESS_EXPECT(locus_adapters_open(&adapters, &config) == 0);
     for (uint32_t number = 0; number < ADAPTERS; number++)
         load(number);
@@ -178,7 +179,7 @@ static bool each_way_was_taken(void)
 {
     struct locus_adapters_stats stats;
     locus_adapters_stats(adapters, &stats);
-    return stats.found_pages > 0 && stats.brought_warm > 0 && stats.brought_cold > 0 && stats.sunk > 0;
+    return stats.found_pages > 0 && stats.brought_warm > 0 && stats.brought_cold > 0 && stats.demoted > 0;
 }
 
 // A slow machine has another minute until it has gone each way.
@@ -202,8 +203,8 @@ static void all_close(void)
     locus_adapters_stats(adapters, &stats);
     STRESS_EXPECT(stats.holds == 0 && stats.versions <= ADAPTERS);
     STRESS_EXPECT(each_way_was_taken());
-    printf("%llu found, %llu from warm, %llu from cold, %llu sunk\n", (unsigned long long)stats.found_pages,
-           (unsigned long long)stats.brought_warm, (unsigned long long)stats.brought_cold, (unsigned long long)stats.sunk);
+    printf("%llu found, %llu from warm, %llu from cold, %llu demoted\n", (unsigned long long)stats.found_pages,
+           (unsigned long long)stats.brought_warm, (unsigned long long)stats.brought_cold, (unsigned long long)stats.demoted);
     STRESS_EXPECT(locus_adapters_close(adapters) == 0);
     locus_tier_stats(warm, &copies);
     STRESS_EXPECT(copies.objects == 0);

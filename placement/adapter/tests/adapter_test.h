@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "locus/int8.h"
 #include "placement/adapter/tests/adapter_world.h"
-#include "quant.h"
 
 static uint16_t weights[WEIGHTS], kept[WEIGHTS];
 
@@ -90,7 +90,7 @@ static inline void filled(struct locus_tier_op *op, int result)
     cr_assert_eq(result, 0);
 }
 
-// A range that an arena with this `leave` has been told to evict, and which waits for locus_pages_left().
+// A range that an arena with this `leave` has been told to evict, and which waits for locus_pages_evict_done().
 static locus_range saved_range;
 
 static inline int save(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)

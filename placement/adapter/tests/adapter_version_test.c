@@ -49,7 +49,7 @@ Test(adapter_version, unloaded_ones_serve_their_holders_and_are_gone, .timeout =
     release(&hold);
     cr_expect_eq(stats().versions, 0);
     load(1, 3);
-    cr_expect_eq(where(1).place, LOCUS_RESIDENCE_COLD, "its uses are forgotten");
+    cr_expect_eq(where(1).place, LOCUS_ADAPTER_COLD, "its uses are forgotten");
     use(1, 3, true);
     world_close();
 }

@@ -5,18 +5,18 @@
 #ifndef LOCUS_TESTS_ADAPTER_WORLD_H
 #define LOCUS_TESTS_ADAPTER_WORLD_H
 
-#include "placement/adapter/adapter.h"
+#include "locus/adapter.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "pages_evict.h"
-#include "pages_open.h"
-#include "pages_report.h"
-#include "tier_far.h"
-#include "tier_file.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
+#include "locus/tier.h"
+#include "locus/tier_file.h"
 
 enum { NUMBERS = 8, PAGES = 4, WEIGHTS = 300 * 1024 }; // 600 KiB: two pages
 #define PAGE_BYTES (512u << 10)
@@ -61,9 +61,9 @@ static inline int adapters_open(const char *policy, uint32_t hot, uint32_t warm)
                                            .pages = world.pages,
                                            .cold = world.cold,
                                            .warm = world.warm,
-                                           .policy = locus_residency_find(policy)};
-    config.residency = (struct locus_residency_config){
-        .size = sizeof config.residency, .adapters = NUMBERS, .hot = hot, .warm = warm, .cost_ns = cost_ns};
+                                           .policy = locus_adapter_policy_find(policy)};
+    config.policy_config = (struct locus_adapter_policy_config){
+        .size = sizeof config.policy_config, .adapters = NUMBERS, .hot = hot, .warm = warm, .cost_ns = cost_ns};
     return locus_adapters_open(&world.adapters, &config);
 }
 
@@ -75,7 +75,7 @@ static inline void path_make(void)
 static inline void world_open_again(bool file, const char *policy, uint32_t hot, uint32_t warm)
 {
     struct locus_pages_config pages = {
-        .size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY, .score = score, .leave = leave};
+        .size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY, .score = score, .evict = leave};
     struct locus_tier_far_config far = {.size = sizeof far, .bytes = 4u << 20, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pages_open(&world.pages, &pages), 0);
     cr_assert_eq(locus_tier_int8_open(&world.warm, &far), 0);

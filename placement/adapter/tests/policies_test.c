@@ -2,7 +2,7 @@
 //
 // policies: each one says what a naive twin says, which is written from its definition with arrays and sorts; and all policies
 // keep the contract.
-#include "placement/adapter/residency.h"
+#include "locus/adapter_policy.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -18,9 +18,9 @@
 
 enum { ADAPTERS = 24, USES_KEPT = 4096, STEPS = 6000, POLICIES = 5 };
 #define WINDOW_NS 1000u
-#define HOT LOCUS_RESIDENCE_HOT
-#define WARM LOCUS_RESIDENCE_WARM
-#define COLD LOCUS_RESIDENCE_COLD
+#define HOT LOCUS_ADAPTER_HOT
+#define WARM LOCUS_ADAPTER_WARM
+#define COLD LOCUS_ADAPTER_COLD
 
 static uint64_t seed = 1;
 
@@ -36,19 +36,19 @@ struct twin_adapter {
     unsigned uses;              // since open() or forget(); `cost`: since it was cold
     uint64_t used_ns[USES_KEPT];
     uint64_t rank, turn;
-    enum locus_residence limit; // demote()'s; HOT: none
-    enum locus_residence place;
+    enum locus_adapter_place limit; // demote()'s; HOT: none
+    enum locus_adapter_place place;
 };
 
 struct twin {
     const char *name;
-    struct locus_residency_config config;
+    struct locus_adapter_policy_config config;
     uint64_t now_ns, turns, floor;
     struct twin_adapter adapters[ADAPTERS];
     uint32_t order[ADAPTERS];   // best first
 };
 
-static enum locus_residence twin_admits(const struct twin *twin, const struct twin_adapter *adapter)
+static enum locus_adapter_place twin_admits(const struct twin *twin, const struct twin_adapter *adapter)
 {
     unsigned counting = 0;
     if (strcmp(twin->name, "seed") == 0)
@@ -56,13 +56,13 @@ static enum locus_residence twin_admits(const struct twin *twin, const struct tw
             counting += twin->now_ns < adapter->used_ns[i] + twin->config.window_ns;
     else
         counting = adapter->uses ? twin->config.uses : 0;
-    enum locus_residence admits = counting >= twin->config.uses ? HOT : counting ? WARM : COLD;
+    enum locus_adapter_place admits = counting >= twin->config.uses ? HOT : counting ? WARM : COLD;
     return admits < adapter->limit ? admits : adapter->limit;
 }
 
 static bool twin_better(const struct twin *twin, const struct twin_adapter *a, const struct twin_adapter *b)
 {
-    enum locus_residence x = twin_admits(twin, a), y = twin_admits(twin, b);
+    enum locus_adapter_place x = twin_admits(twin, a), y = twin_admits(twin, b);
     if (x != y)
         return x > y;
     return a->rank != b->rank ? a->rank > b->rank : a->turn > b->turn;
@@ -79,7 +79,7 @@ static void twin_place_all(struct twin *twin)
     }
     for (uint32_t i = 0; i < ADAPTERS; i++) {
         struct twin_adapter *adapter = &twin->adapters[twin->order[i]];
-        enum locus_residence admits = twin_admits(twin, adapter);
+        enum locus_adapter_place admits = twin_admits(twin, adapter);
         adapter->place = COLD;
         if (admits == HOT && hot < twin->config.hot)
             hot++, adapter->place = HOT;
@@ -91,7 +91,7 @@ static void twin_place_all(struct twin *twin)
 static void twin_use(struct twin *twin, uint32_t number)
 {
     struct twin_adapter *adapter = &twin->adapters[number];
-    enum locus_residence before[ADAPTERS];
+    enum locus_adapter_place before[ADAPTERS];
     bool cost = strcmp(twin->name, "cost") == 0;
     for (uint32_t i = 0; i < ADAPTERS; i++)
         before[i] = twin->adapters[i].place;
@@ -115,7 +115,7 @@ static void twin_use(struct twin *twin, uint32_t number)
             twin->floor = twin->adapters[i].rank;
 }
 
-static void twin_open(struct twin *twin, const char *name, const struct locus_residency_config *config)
+static void twin_open(struct twin *twin, const char *name, const struct locus_adapter_policy_config *config)
 {
     memset(twin, 0, sizeof *twin);
     twin->name = name;
@@ -145,13 +145,14 @@ static void twin_forget(struct twin *twin, uint32_t number)
 // --- policies beside their twins ------------------------------------------------------------------------------------------------
 
 struct world {
-    const struct locus_residency_ops *ops;
+    const struct locus_adapter_policy *ops;
     void *state;
     struct twin twin;
-    enum locus_residence told[ADAPTERS];
+    enum locus_adapter_place told[ADAPTERS];
 };
 
-static void world_open(struct world *world, const struct locus_residency_ops *ops, const struct locus_residency_config *config)
+static void world_open(struct world *world, const struct locus_adapter_policy *ops,
+                       const struct locus_adapter_policy_config *config)
 {
     world->ops = ops;
     cr_assert_eq(ops->open(&world->state, config), 0);
@@ -162,7 +163,7 @@ static void world_open(struct world *world, const struct locus_residency_ops *op
 // All that moved() says, and nobody twice.
 static void moves_take(struct world *world)
 {
-    struct locus_residency_move move;
+    struct locus_adapter_policy_move move;
     bool seen[ADAPTERS] = {false};
     while (world->ops->moved(world->state, world->twin.now_ns, &move)) {
         cr_assert_lt(move.adapter, ADAPTERS);
@@ -174,7 +175,7 @@ static void moves_take(struct world *world)
     }
 }
 
-static void victims_compare(struct world *world, enum locus_residence place)
+static void victims_compare(struct world *world, enum locus_adapter_place place)
 {
     uint32_t victim = LOCUS_ADAPTER_NONE;
     for (uint32_t i = ADAPTERS; i-- > 0;) {
@@ -191,8 +192,8 @@ static void world_compare(struct world *world, bool moves)
     uint32_t count[3] = {0};
     twin_place_all(&world->twin);
     for (uint32_t i = 0; i < ADAPTERS; i++) {
-        enum locus_residence place = world->ops->place(world->state, world->twin.now_ns, i);
-        cr_assert_eq(place, world->twin.adapters[i].place, "%s: %u is %s", world->ops->name, i, locus_residence_name(place));
+        enum locus_adapter_place place = world->ops->place(world->state, world->twin.now_ns, i);
+        cr_assert_eq(place, world->twin.adapters[i].place, "%s: %u is %s", world->ops->name, i, locus_adapter_place_name(place));
         count[place]++;
     }
     cr_assert(count[HOT] <= world->twin.config.hot && count[WARM] <= world->twin.config.warm);
@@ -224,7 +225,7 @@ static void world_step(struct world *world)
     }
 }
 
-static const struct locus_residency_config budgets[] = {
+static const struct locus_adapter_policy_config budgets[] = {
     {.hot = 4, .warm = 8},        {.hot = 0, .warm = 5},        {.hot = 5, .warm = 0}, {.hot = 1, .warm = 1},
     {.hot = ADAPTERS, .warm = 1}, {.hot = 3, .warm = ADAPTERS}, {.hot = 0, .warm = 0}, {.hot = UINT32_MAX, .warm = UINT32_MAX},
 };
@@ -236,15 +237,15 @@ Test(residency, every_policy_says_what_its_twin_says, .timeout = 120)
     for (uint32_t i = 0; i < ADAPTERS; i++)
         cost_ns[i] = i % 5 ? 1 + draw(30) : i;
     cost_ns[0] = 1;
-    for (uint32_t p = 0; locus_residency_at(p); p++)
+    for (uint32_t p = 0; locus_adapter_policy_at(p); p++)
         for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++) {
-            struct locus_residency_config config = budgets[b];
+            struct locus_adapter_policy_config config = budgets[b];
             config.size = sizeof config;
             config.adapters = ADAPTERS;
             config.window_ns = WINDOW_NS;
             config.uses = 1 + (uint32_t)b % 4;
             config.cost_ns = b % 2 ? NULL : cost_ns;
-            world_open(&world, locus_residency_at(p), &config);
+            world_open(&world, locus_adapter_policy_at(p), &config);
             world_compare(&world, true);
             for (unsigned step = 0; step < STEPS / 8; step++) {
                 world_step(&world);
@@ -257,10 +258,10 @@ Test(residency, every_policy_says_what_its_twin_says, .timeout = 120)
 Test(residency, seed_changes_a_place_exactly_when_it_said, .timeout = 60)
 {
     static struct world world;
-    struct locus_residency_config config = {
+    struct locus_adapter_policy_config config = {
         .size = sizeof config, .adapters = ADAPTERS, .hot = 4, .warm = 8, .window_ns = WINDOW_NS, .uses = 3};
-    struct locus_residency_move move;
-    world_open(&world, &locus_residency_seed, &config);
+    struct locus_adapter_policy_move move;
+    world_open(&world, &locus_adapter_policy_seed, &config);
     cr_expect_eq(world.ops->due_ns(world.state), UINT64_MAX);
     for (unsigned step = 0; step < STEPS; step++) {
         world_step(&world);
@@ -281,8 +282,8 @@ Test(residency, the_rule_of_the_seed_is_ten_uses_in_sixty_seconds, .timeout = 60
 {
     void *state;
     const uint64_t s = 1000000000;
-    const struct locus_residency_ops *ops = locus_residency_find("seed");
-    struct locus_residency_config config = {.size = sizeof config, .adapters = 2, .hot = 100, .warm = 1000};
+    const struct locus_adapter_policy *ops = locus_adapter_policy_find("seed");
+    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 2, .hot = 100, .warm = 1000};
     cr_assert_eq(ops->open(&state, &config), 0);
     cr_expect_eq(ops->place(state, 0, 1), COLD);
     for (unsigned i = 1; i <= 10; i++) {
@@ -309,8 +310,8 @@ Test(residency, cost_has_a_least_and_a_greatest_price_and_number_of_uses)
     enum { FREE, CHEAP, DEAR, USES_MOST = 65536 };
     static const uint64_t cost_ns[] = {[FREE] = 0, [CHEAP] = 1, [DEAR] = (UINT64_C(1) << 32) + 1};
     void *state;
-    const struct locus_residency_ops *ops = locus_residency_find("cost");
-    struct locus_residency_config config = {.size = sizeof config, .adapters = 3, .hot = 1, .warm = 2, .cost_ns = cost_ns};
+    const struct locus_adapter_policy *ops = locus_adapter_policy_find("cost");
+    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 3, .hot = 1, .warm = 2, .cost_ns = cost_ns};
     cr_assert_eq(ops->open(&state, &config), 0);
     ops->use(state, 0, FREE);
     ops->use(state, 0, FREE);
@@ -332,7 +333,7 @@ Test(residency, cost_has_a_least_and_a_greatest_price_and_number_of_uses)
 Test(residency, a_rank_that_is_too_great_is_the_greatest)
 {
     struct ranks ranks;
-    struct locus_residency_config config = {.size = sizeof config, .adapters = 2, .hot = 1, .warm = 1}, filled;
+    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 2, .hot = 1, .warm = 1}, filled;
     cr_assert_eq(ranks_open(&ranks, &config, &filled), 0);
     ranks_set(&ranks, 0, WARM, UINT64_MAX);
     cr_expect_eq(ranks_admitted(&ranks, 0), WARM);
@@ -345,38 +346,38 @@ Test(residency, a_rank_that_is_too_great_is_the_greatest)
 Test(residency, policies_are_found_by_name_and_number)
 {
     uint32_t count = 0;
-    for (; locus_residency_at(count); count++)
-        cr_expect_eq(locus_residency_find(locus_residency_at(count)->name), locus_residency_at(count));
+    for (; locus_adapter_policy_at(count); count++)
+        cr_expect_eq(locus_adapter_policy_find(locus_adapter_policy_at(count)->name), locus_adapter_policy_at(count));
     cr_expect_eq(count, POLICIES);
-    cr_expect_null(locus_residency_find("none"));
-    cr_expect_str_eq(locus_residence_name(HOT), "hot");
-    cr_expect_str_eq(locus_residence_name(WARM), "warm");
-    cr_expect_str_eq(locus_residence_name(COLD), "cold");
+    cr_expect_null(locus_adapter_policy_find("none"));
+    cr_expect_str_eq(locus_adapter_place_name(HOT), "hot");
+    cr_expect_str_eq(locus_adapter_place_name(WARM), "warm");
+    cr_expect_str_eq(locus_adapter_place_name(COLD), "cold");
 }
 
 Test(residency, configs_that_cannot_be_are_refused)
 {
     struct {
-        struct locus_residency_config known;
+        struct locus_adapter_policy_config known;
         uint64_t later;
     } later = {.known = {.size = sizeof later, .adapters = 1}, .later = 1};
-    const struct locus_residency_config refused[] = {
+    const struct locus_adapter_policy_config refused[] = {
         {.size = sizeof *refused},
         {.size = sizeof *refused, .adapters = (1u << 28) + 1},
         {.size = sizeof *refused, .adapters = 1, .uses = 1001},
         {.size = 1, .adapters = 1},
     };
-    for (uint32_t p = 0; locus_residency_at(p); p++) {
+    for (uint32_t p = 0; locus_adapter_policy_at(p); p++) {
         void *state = &later;
         for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-            cr_expect_eq(locus_residency_at(p)->open(&state, &refused[i]), -EINVAL);
+            cr_expect_eq(locus_adapter_policy_at(p)->open(&state, &refused[i]), -EINVAL);
         cr_expect_null(state);
-        cr_expect_eq(locus_residency_at(p)->open(&state, &later.known), -E2BIG);
+        cr_expect_eq(locus_adapter_policy_at(p)->open(&state, &later.known), -E2BIG);
         later.later = 0;
-        cr_expect_eq(locus_residency_at(p)->open(&state, &later.known), 0);
+        cr_expect_eq(locus_adapter_policy_at(p)->open(&state, &later.known), 0);
         later.later = 1;
-        locus_residency_at(p)->close(state);
-        locus_residency_at(p)->close(NULL);
+        locus_adapter_policy_at(p)->close(state);
+        locus_adapter_policy_at(p)->close(NULL);
     }
 }
 
@@ -393,10 +394,10 @@ static size_t address_space_bytes(void)
 // Each of its arrays is a mapping of its own, so with more room one more of them can be had.
 Test(residency, every_lack_of_memory_is_said_and_all_is_given_back)
 {
-    struct locus_residency_config config = {.size = sizeof config, .adapters = 200000, .hot = 1, .warm = 1};
+    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 200000, .hot = 1, .warm = 1};
     struct rlimit limit;
     mallopt(M_MMAP_THRESHOLD, 65536);
-    for (uint32_t p = 0; locus_residency_at(p); p++) {
+    for (uint32_t p = 0; locus_adapter_policy_at(p); p++) {
         void *state;
         unsigned failures = 0;
         size_t room = 0, mapped = mallinfo2().hblkhd;
@@ -405,15 +406,15 @@ Test(residency, every_lack_of_memory_is_said_and_all_is_given_back)
             rlim_t before = limit.rlim_cur;
             limit.rlim_cur = address_space_bytes() + room;
             cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-            error = locus_residency_at(p)->open(&state, &config);
+            error = locus_adapter_policy_at(p)->open(&state, &config);
             limit.rlim_cur = before;
             cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-            cr_assert(error == 0 || (error == -ENOMEM && !state), "%s: %d", locus_residency_at(p)->name, error);
+            cr_assert(error == 0 || (error == -ENOMEM && !state), "%s: %d", locus_adapter_policy_at(p)->name, error);
             failures += error != 0;
-            cr_assert(error == 0 || mallinfo2().hblkhd == mapped, "%s: not all is given back", locus_residency_at(p)->name);
+            cr_assert(error == 0 || mallinfo2().hblkhd == mapped, "%s: not all is given back", locus_adapter_policy_at(p)->name);
         }
         cr_expect_gt(failures, 20);
-        locus_residency_at(p)->close(state);
+        locus_adapter_policy_at(p)->close(state);
         cr_expect_eq(mallinfo2().hblkhd, mapped);
     }
 }

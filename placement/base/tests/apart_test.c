@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "apart.h"
-#include "counters.h"
+#include "placement/base/apart.h"
+#include "placement/base/counters.h"
 
 Test(apart, memory_is_aligned_and_not_where_a_block_on_a_page_boundary_begins)
 {

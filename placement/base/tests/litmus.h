@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 
 #define LITMUS_RUNS 200u
 #define LITMUS_SPINS 256u // polls before yielding the CPU to a partner that may wait for it; arbitrary

@@ -8,12 +8,12 @@
 //
 // So this is no order of blocks, but a choice of where a request starts. The pool is cut into spans of 64 blocks, each with a word
 // of free bits. A table goes on behind its last block as long as that is free, which costs about what a stack costs. Only when it
-// is not, or the table is empty, it starts a run: in a stretch of free blocks that has room for it and for some growth, and *not
-// at the stretch's beginning but in the middle of what is left over*, because the block before a stretch is most likely the last
+// is not, or the table is empty, it starts a run: in an extent of free blocks that has room for it and for some growth, and *not
+// at the extent's beginning but in the middle of what is left over*, because the block before an extent is most likely the last
 // one of a table that grows into it. So room is kept for growth without a record of who it is kept for, and nothing has to be
-// given back: when the pool fills, stretches are halved until single blocks are left, and the last block goes out like any.
+// given back: when the pool fills, extents are halved until single blocks are left, and the last block goes out like any.
 //
-// Which stretch. The smallest that suffices, by powers of two: whole spans stay whole for prompts. If none does, a span that was
+// Which extent. The smallest that suffices, by powers of two: whole spans stay whole for prompts. If none does, a span that was
 // never used; then the largest there is. A prompt of more than a span takes whole spans, neighbours if they are free.
 //
 // Footprint. Room is kept in memory that others could have used, so more blocks are used than the theoretical peak: on that hour
@@ -24,8 +24,8 @@
 //   1. A bit is set in `free` or in `fresh`, and not in both, if and only if the block is free, so there are pool->hot.top of them,
 //      and pool->fresh of the second kind.
 //   2. A span with a free block is in a list, or lies at or behind `fresh`, where all blocks are free.
-//   3. A span's class is no less than that of its longest stretch. Taking blocks leaves it where it is, which makes it cheap;
-//      whoever looks for a stretch moves down what he finds in too high a list. A free moves up.
+//   3. A span's class is no less than that of its longest extent. Taking blocks leaves it where it is, which makes it cheap;
+//      whoever looks for an extent moves down what he finds in too high a list. A free moves up.
 //
 // Each span that is moved down was taken from since it was moved up, so the looking costs a constant time per run.
 
@@ -44,24 +44,24 @@ static inline uint64_t span_bits(const struct pool_span *span)
 }
 
 // Bit i: so many blocks or more are free from block i on. pre: `half` says so of half as many.
-static inline uint64_t stretches(uint64_t half, uint32_t blocks)
+static inline uint64_t extents(uint64_t half, uint32_t blocks)
 {
     return half & half >> blocks / 2;
 }
 
-// The class of the longest stretch of set bits, without a branch that could be mispredicted. pre: free != 0.
+// The class of the longest extent of set bits, without a branch that could be mispredicted. pre: free != 0.
 static inline uint32_t class_of(uint64_t free)
 {
-    uint64_t two = stretches(free, 2), four = stretches(two, 4), eight = stretches(four, 8), sixteen = stretches(eight, 16);
-    uint64_t half_span = stretches(sixteen, 32), span = stretches(half_span, POOL_SPAN_BLOCKS);
+    uint64_t two = extents(free, 2), four = extents(two, 4), eight = extents(four, 8), sixteen = extents(eight, 16);
+    uint64_t half_span = extents(sixteen, 32), span = extents(half_span, POOL_SPAN_BLOCKS);
     return (uint32_t)((two != 0) + (four != 0) + (eight != 0) + (sixteen != 0) + (half_span != 0) + (span != 0));
 }
 
-// Where the first stretch of that class begins. pre: there is one.
-static inline uint32_t stretch_at(uint64_t free, uint32_t class)
+// Where the first extent of that class begins. pre: there is one.
+static inline uint32_t extent_at(uint64_t free, uint32_t class)
 {
     for (uint32_t blocks = 2; blocks <= 1u << class; blocks *= 2)
-        free = stretches(free, blocks);
+        free = extents(free, blocks);
     return (uint32_t)__builtin_ctzll(free);
 }
 
@@ -134,11 +134,11 @@ static uint32_t run_start(struct pool_runs *runs, uint32_t count)
     if (number == POOL_NOWHERE)
         number = span_find(runs, ~0u, true);
     uint64_t free = span_bits(&runs->span[number]);
-    uint32_t at = stretch_at(free, runs->span[number].class);
+    uint32_t at = extent_at(free, runs->span[number].class);
     uint64_t rest = ~(free >> at);
-    uint32_t stretch = rest ? (uint32_t)__builtin_ctzll(rest) : POOL_SPAN_BLOCKS;
-    if (at > 0 && stretch > first)
-        at += (stretch - first) / 2;
+    uint32_t extent = rest ? (uint32_t)__builtin_ctzll(rest) : POOL_SPAN_BLOCKS;
+    if (at > 0 && extent > first)
+        at += (extent - first) / 2;
     return number * POOL_SPAN_BLOCKS + at;
 }
 

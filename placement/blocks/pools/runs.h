@@ -5,16 +5,16 @@
 #ifndef LOCUS_POOLS_RUNS_H
 #define LOCUS_POOLS_RUNS_H
 
-#include "pool_internal.h"
+#include "placement/blocks/pool_internal.h"
 
 #define POOL_SPAN_BLOCKS 64u // one word of free bits
-#define POOL_SPAN_CLASSES 7u // stretches of 1, 2, 4 .. 64 blocks or more
+#define POOL_SPAN_CLASSES 7u // extents of 1, 2, 4 .. 64 blocks or more
 
 struct pool_span {
     uint64_t free;              // bit i: block 64 * span + i is free, and was handed out before
     uint64_t fresh;             // bit i: it was never handed out
     uint32_t prev, next;        // in the list of its class
-    uint32_t class;             // of at least its longest free stretch; POOL_NOWHERE: in no list
+    uint32_t class;             // of at least its longest free extent; POOL_NOWHERE: in no list
 };
 
 struct pool_runs {

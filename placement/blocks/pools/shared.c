@@ -185,7 +185,7 @@ locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
     bool simple = pool->hot.top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
     if (!simple || release_usual(pool, 1, &block, 1) == 0)
         return LOCUS_BLOCK_NONE;
-    locus_block instead = locus_pool_take_plain(&pool->hot);
+    locus_block instead = locus_pool_alloc_fast(&pool->hot);
     pool_note_outstanding(pool);
     return instead;
 }

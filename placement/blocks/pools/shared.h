@@ -5,7 +5,7 @@
 #ifndef LOCUS_POOLS_SHARED_H
 #define LOCUS_POOLS_SHARED_H
 
-#include "pool_internal.h"
+#include "placement/blocks/pool_internal.h"
 
 #define POOL_PUBLISHED (1u << 31) // the prefix cache knows the block's contents: nobody may write it
 #define POOL_KEPT (1u << 30)      // and nobody holds it. Its handle keeps its generation

@@ -65,11 +65,11 @@ static void round_open(struct round *round, uint64_t random, uint64_t wait_ns)
     for (unsigned i = 0; i < TABLES; i++)
         round->tables[i] = round->spare[round->spare_count++] = stress_table(1, CAPACITY);
     round->workers_count = 1 + stress_random(&round->random, WORKERS);
-    bool sole = stress_random(&round->random, 2);
+    bool exclusive = stress_random(&round->random, 2);
     for (unsigned i = 0; i < round->workers_count; i++) {
         struct worker *worker = &round->workers[i];
         *worker = (struct worker){.random = stress_fork(random, i + 1), .pool = round->pool};
-        STRESS_EXPECT((sole ? locus_route_add_sole : locus_route_add)(&worker->route, round->owner, i) == 0);
+        STRESS_EXPECT((exclusive ? locus_route_add_exclusive : locus_route_add)(&worker->route, round->owner, i) == 0);
         stress_queue_init(&worker->queue);
         STRESS_EXPECT(pthread_create(&worker->thread, NULL, worker_main, worker) == 0);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // block: the three fields of a handle do not touch each other.
-#include "placement/blocks/block.h"
+#include "locus/block.h"
 
 #include <criterion/criterion.h>
 

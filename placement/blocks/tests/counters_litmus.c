@@ -3,9 +3,9 @@
 // Counters of a pool and of its owner, read by a thread without the role while the owner works. Nothing orders the two, so every
 // word that the reader reads must be atomic on both sides, or ThreadSanitizer reports a race. And whenever each counter was read,
 // the figures must be possible.
+#include "locus/owner.h"
+#include "locus/pool.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/owner.h"
-#include "placement/blocks/pool_report.h"
 
 #include <stdbool.h>
 

@@ -187,11 +187,11 @@ static void home_open(struct home *home, uint32_t ordinal, uint64_t seed)
     STRESS_EXPECT(locus_owner_open(&home->owner, &owner) == 0);
     stress_queue_init(&home->inbox);
     stress_queue_init(&home->returned);
-    bool sole = stress_random(&home->random, 2);
+    bool exclusive = stress_random(&home->random, 2);
     for (unsigned i = 0; i < TABLES; i++)
         home->spare[home->spare_count++] = tables[ordinal * TABLES + i];
     for (unsigned i = 0; i < workers_count; i++)
-        STRESS_EXPECT((sole ? locus_route_add_sole : locus_route_add)(&workers[i].route, home->owner, i) == 0);
+        STRESS_EXPECT((exclusive ? locus_route_add_exclusive : locus_route_add)(&workers[i].route, home->owner, i) == 0);
 }
 
 static uint64_t home_close(struct home *home)

@@ -3,16 +3,12 @@
 // V1/V2: the owner sees what the lane's only pusher wrote before it sent, and everything in the order in which it was sent, through
 // the ring and through the mailbox. The ring has four slots here, so that it is full, empty and full again between two looks of
 // the owner's. `inline` is made static: the library's symbols have the usual ring.
-#include "placement/base/tests/litmus.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #define LOCUS_LANE_SLOTS 4u
 #define inline static inline
-#include "placement/blocks/lane.h"
+#include "locus/lane.h" // before litmus.h, which includes it as well
 #undef inline
+
+#include "placement/base/tests/litmus.h"
 
 #define LETTERS 4096u
 

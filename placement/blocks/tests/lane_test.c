@@ -2,7 +2,7 @@
 //
 // lane: what comes out of a ring and its mailbox, and in which order, with one thread. What two threads may rely on is in
 // lane_order_litmus.c.
-#include "placement/blocks/lane.h"
+#include "locus/lane.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -128,7 +128,7 @@ Test(lane, an_owner_that_looked_into_the_mailbox_looks_at_the_ring_again)
         send(world);
         cr_assert_not(locus_lane_empty(&world->lane, &world->end));
         receive_all(world);
-        cr_assert_eq(world->end.looks, LOCUS_LOOKS_RING, "one look less in each poll");
+        cr_assert_eq(world->end.source, LOCUS_LANE_FROM_RING, "one look less in each poll");
     }
     free(world);
 }
@@ -138,7 +138,7 @@ Test(lane, a_lane_of_many_pushers_has_no_ring_to_look_at)
     struct world *world = world_open(0);
     locus_mailbox_push(&world->lane.mailbox, &world->parcels[0].link);
     cr_assert_not(locus_lane_empty(&world->lane, &world->end));
-    world->end.looks = LOCUS_LOOKS_MAILBOX;
+    world->end.source = LOCUS_LANE_FROM_MAILBOX;
     cr_assert_not(locus_lane_empty(&world->lane, &world->end));
     cr_assert_eq(locus_mailbox_take(&world->lane.mailbox), &world->parcels[0].link);
     cr_assert(locus_lane_empty(&world->lane, &world->end));

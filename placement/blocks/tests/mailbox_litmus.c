@@ -2,8 +2,8 @@
 //
 // P1/T1: the taker sees what a pusher wrote before the push. There are two pushers, so that a take also finds links below another
 // thread's, and has to acquire them through the head's release sequence.
+#include "locus/lane.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/mailbox.h"
 
 #define PUSHERS 2u
 #define LETTERS 4u // of each pusher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mailbox: what comes out and in which order, with one thread. What several threads may rely on is in mailbox_litmus.c.
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

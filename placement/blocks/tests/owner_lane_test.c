@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner, through lanes of one pusher: what comes home and in which order, what is promised, what a push does not look at and the
+// owner, through lanes of one pusher: what comes home and in which order, the mode of a lane, what a push does not look at and the
 // drain therefore refuses; drains that have a budget; and the inlined calls.
-#include "placement/blocks/owner_inline.h"
+#include "locus/inline.h"
 #include "placement/blocks/tests/owner_test.h"
 
 #include <errno.h>
@@ -13,22 +13,22 @@
 TestSuite(owner_lane, .timeout = 60);
 
 // As world_open(), but with a lane of its own for the route.
-static void sole_open_with(struct world *world, uint32_t blocks, uint64_t wait_ns)
+static void exclusive_open_with(struct world *world, uint32_t blocks, uint64_t wait_ns)
 {
     world_open(world, blocks, false, wait_ns);
     world->route = (struct locus_route){0};
-    cr_assert_eq(locus_route_add_sole(&world->route, world->owner, 0), 0);
+    cr_assert_eq(locus_route_add_exclusive(&world->route, world->owner, 0), 0);
 }
 
-static void sole_open(struct world *world)
+static void exclusive_open(struct world *world)
 {
-    sole_open_with(world, BLOCKS, 0);
+    exclusive_open_with(world, BLOCKS, 0);
 }
 
 // And another route, by lane 1, that others might use.
 static void two_lanes_open(struct world *world, struct locus_route *shared)
 {
-    sole_open(world);
+    exclusive_open(world);
     *shared = (struct locus_route){0};
     cr_assert_eq(locus_route_add(shared, world->owner, 1), 0);
 }
@@ -49,29 +49,29 @@ static void expect_all_home(const struct world *world)
     cr_assert_eq(owner_stats(world).blocks_in_flight, 0);
 }
 
-// --- promises ------------------------------------------------------------------------------------------------------------------
+// --- modes ---------------------------------------------------------------------------------------------------------------------
 
-Test(owner_lane, a_lane_keeps_its_promise)
+Test(owner_lane, a_lane_keeps_its_mode)
 {
     struct world world;
     world_open(&world, BLOCKS, false, 0); // its route shares lane 1
     struct locus_route other = {0};
-    cr_assert_eq(locus_route_add_sole(&other, world.owner, 1), -EBUSY, "others push there");
+    cr_assert_eq(locus_route_add_exclusive(&other, world.owner, 1), -EBUSY, "others push there");
     cr_assert_eq(other.homes, 0);
     cr_assert_eq(locus_route_add(&other, world.owner, 1), 0, "and one more may");
-    cr_assert_eq(locus_route_add_sole(&other, world.owner, 0), 0);
+    cr_assert_eq(locus_route_add_exclusive(&other, world.owner, 0), 0);
     struct locus_route third = {0};
-    cr_assert_eq(locus_route_add_sole(&third, world.owner, 0), -EBUSY, "it is promised to the other route");
+    cr_assert_eq(locus_route_add_exclusive(&third, world.owner, 0), -EBUSY, "it is exclusive to the other route");
     cr_assert_eq(locus_route_add(&third, world.owner, 0), -EBUSY);
-    cr_assert_eq(locus_route_add_sole(&third, world.owner, 2), -EINVAL, "no such lane");
-    cr_assert(third.homes == 0 && third.sole == 0 && !third.only);
+    cr_assert_eq(locus_route_add_exclusive(&third, world.owner, 2), -EINVAL, "no such lane");
+    cr_assert(third.homes == 0 && third.exclusive == 0 && !third.only);
     world_close(&world);
 }
 
 Test(owner_lane, a_push_leaves_the_lines_of_its_table_alone)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     retired(&world, 0, 3);
     struct locus_table before;
     memcpy(&before, world.tables[0], sizeof before);
@@ -86,7 +86,7 @@ Test(owner_lane, a_push_leaves_the_lines_of_its_table_alone)
 Test(owner_lane, tables_come_home_in_the_order_in_which_they_were_pushed)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     for (unsigned round = 0; round < 3 * LOCUS_LANE_SLOTS; round++) {
         unsigned count = 1 + round % TABLES;
         for (unsigned i = 0; i < count; i++)
@@ -107,7 +107,7 @@ Test(owner_lane, what_a_full_ring_sends_elsewhere_comes_home_as_well)
     struct locus_table *tables[MANY];
     world_open(&world, MANY, false, 0);
     world.route = (struct locus_route){0};
-    cr_assert_eq(locus_route_add_sole(&world.route, world.owner, 0), 0);
+    cr_assert_eq(locus_route_add_exclusive(&world.route, world.owner, 0), 0);
     for (unsigned i = 0; i < MANY; i++) {
         tables[i] = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, 1));
         cr_assert(tables[i] && locus_table_init(tables[i], 1, 1, 1) == 0);
@@ -133,7 +133,7 @@ Test(owner_lane, what_a_full_ring_sends_elsewhere_comes_home_as_well)
 Test(owner_lane, a_table_that_was_never_declared_is_refused_at_home)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[0], 2), 0);
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_drain(world.owner), 0);
@@ -147,7 +147,7 @@ Test(owner_lane, a_table_that_was_never_declared_is_refused_at_home)
 Test(owner_lane, a_table_that_was_pushed_twice_comes_home_once)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     pushed(&world, 0, 4);
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_drain(world.owner), 4);
@@ -161,14 +161,14 @@ Test(owner_lane, a_table_that_was_pushed_twice_comes_home_once)
 
 static void note_tag(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
 {
-    cr_assert(error == LOCUS_FREE_ASTRAY && block == LOCUS_BLOCK_NONE);
+    cr_assert(error == LOCUS_FREE_MISROUTED && block == LOCUS_BLOCK_NONE);
     *(uint64_t *)context = tag;
 }
 
 Test(owner_lane, a_table_that_its_route_cannot_carry_can_still_go_by_another)
 {
     struct world world, other;
-    sole_open(&world);
+    exclusive_open(&world);
     struct locus_pool_config pool = {.size = sizeof pool, .home = 1, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     world_open_with(&other, &pool, false, 0);
     uint64_t tag = 0;
@@ -179,9 +179,9 @@ Test(owner_lane, a_table_that_its_route_cannot_carry_can_still_go_by_another)
     cr_assert_eq(locus_owner_retire(world.owner, world.tables[0]), 0);
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0, "it does not look");
     cr_assert_eq(locus_owner_drain(world.owner), 0);
-    cr_assert_eq(refused(&world, LOCUS_FREE_ASTRAY), 1);
+    cr_assert_eq(refused(&world, LOCUS_FREE_MISROUTED), 1);
     cr_assert_eq(tag, 77);
-    cr_assert_eq(locus_route_add_sole(&world.route, other.owner, 0), 0);
+    cr_assert_eq(locus_route_add_exclusive(&world.route, other.owner, 0), 0);
     cr_assert_null(world.route.only, "there are two homes now");
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), -EINVAL, "with two homes it looks");
@@ -202,12 +202,12 @@ static void take_all(struct world *world, locus_block out[BLOCKS])
 }
 
 // The blocks that leave next, after four tables came home by drains of `budget` blocks.
-static void order_after(uint32_t budget, bool sole, uint32_t out[BLOCKS])
+static void order_after(uint32_t budget, bool exclusive, uint32_t out[BLOCKS])
 {
     struct world world;
     locus_block blocks[BLOCKS];
-    if (sole)
-        sole_open(&world);
+    if (exclusive)
+        exclusive_open(&world);
     else
         world_open(&world, BLOCKS, false, 0);
     retired(&world, TABLES - 1, 5); // stays out, so that the stack is not put in order
@@ -237,9 +237,9 @@ Test(owner_lane, what_leaves_next_is_the_same_however_many_drains_it_took)
     uint32_t expected[BLOCKS] = {0}, got[BLOCKS] = {0};
     order_after(1000, true, expected);
     for (uint32_t budget = 1; budget < 25; budget++)
-        for (unsigned sole = 0; sole < 2; sole++) {
-            order_after(budget, sole, got);
-            cr_assert_eq(memcmp(expected, got, sizeof got), 0, "budget %u, sole %u", budget, sole);
+        for (unsigned exclusive = 0; exclusive < 2; exclusive++) {
+            order_after(budget, exclusive, got);
+            cr_assert_eq(memcmp(expected, got, sizeof got), 0, "budget %u, exclusive %u", budget, exclusive);
         }
 }
 
@@ -315,7 +315,7 @@ static void drain_again(void *context, enum locus_free_error error, locus_block 
 Test(owner_lane, whoever_hears_of_an_error_drains_nothing)
 {
     struct world world;
-    sole_open_with(&world, 16, 30 * SECOND_NS);
+    exclusive_open_with(&world, 16, 30 * SECOND_NS);
     locus_pool_on_error(world.pool, drain_again, &world);
     retired(&world, 0, 6);
     world.tables[0]->blocks[4] = world.tables[0]->blocks[5];
@@ -360,7 +360,7 @@ Test(owner_lane, a_drain_with_a_budget_goes_on_where_it_ended)
 Test(owner_lane, a_grow_waits_for_the_rest_of_what_a_budget_left)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     pushed(&world, 0, CAPACITY);
     for (unsigned i = 1; i < TABLES; i++)
         cr_assert_eq(locus_owner_grow(world.owner, world.tables[i], CAPACITY), 0);
@@ -380,7 +380,7 @@ Test(owner_lane, the_stack_is_put_in_order_only_within_the_budget)
     for (unsigned enough = 0; enough < 2; enough++) {
         struct world world;
         locus_block blocks[BLOCKS];
-        sole_open(&world);
+        exclusive_open(&world);
         for (unsigned i = 0; i < 8; i++) // each has every fourth block or so: no order
             cr_assert_eq(locus_owner_grow(world.owner, world.tables[i % 4], 1), 0);
         for (unsigned i = 0; i < 4; i++) {
@@ -402,8 +402,8 @@ Test(owner_lane, the_stack_is_put_in_order_only_within_the_budget)
 Test(owner_lane, the_inlined_calls_do_what_the_plain_ones_do)
 {
     struct world plain, inlined;
-    sole_open(&plain);
-    sole_open(&inlined);
+    exclusive_open(&plain);
+    exclusive_open(&inlined);
     unsigned random = 7;
     for (unsigned i = 0; i < 20000; i++) {
         random = random * 1664525 + 1013904223;
@@ -434,7 +434,7 @@ Test(owner_lane, the_inlined_calls_do_what_the_plain_ones_do)
 Test(owner_lane, the_inlined_calls_refuse_who_does_not_hold_the_role)
 {
     struct world world;
-    sole_open(&world);
+    exclusive_open(&world);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[3], CAPACITY), 0);
     cr_assert_eq(locus_owner_truncate(world.owner, world.tables[3], 0), 0, "now there are used blocks, which are the usual case");
     pushed(&world, 0, 2);

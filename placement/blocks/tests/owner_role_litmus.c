@@ -2,9 +2,9 @@
 //
 // O1/O2: the next holder of the role finds the pool as the last one left it. Pool, owner and mailboxes are plain memory; the second
 // holder tries to adopt until it may, and then goes on where the first one stopped.
+#include "locus/owner.h"
+#include "locus/pool.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/owner.h"
-#include "placement/blocks/pool_report.h"
 
 #define BLOCKS 4u
 

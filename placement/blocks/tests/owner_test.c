@@ -3,7 +3,7 @@
 // owner: the ways a grow can end, what a wait must not lose, and back-pressure. A worker that is slow or dead is a thread that
 // pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is slow. The role between
 // threads: owner_role_test.c.
-#include "apart.h"
+#include "placement/base/apart.h"
 #include "placement/blocks/tests/owner_test.h"
 
 #include <errno.h>

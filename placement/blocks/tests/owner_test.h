@@ -4,8 +4,8 @@
 #ifndef LOCUS_TESTS_OWNER_TEST_H
 #define LOCUS_TESTS_OWNER_TEST_H
 
-#include "placement/blocks/owner.h"
-#include "placement/blocks/pool_report.h"
+#include "locus/owner.h"
+#include "locus/pool.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

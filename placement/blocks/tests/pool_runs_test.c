@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/blocks/owner.h"
+#include "locus/owner.h"
 #include "placement/blocks/tests/pool_test.h"
 
 #define TABLES 32u
@@ -151,7 +151,7 @@ Test(pool_runs, whoever_starts_beside_another_leaves_it_half_of_the_room)
     world_close(&world);
 }
 
-Test(pool_runs, the_smallest_stretch_that_suffices_is_used)
+Test(pool_runs, the_smallest_extent_that_suffices_is_used)
 {
     struct world world = world_of(192, LOCUS_REUSE_RUNS, false, 1);
     grow(&world, 0, 192);

@@ -5,7 +5,7 @@
 // The owner keeps a model beside the pool: the last generation of each block that was handed out. A block that leaves with a
 // generation it has had before was handed out twice. What is in the blocks is looked at by the workers (stress.h). At the end of
 // a round everything must be home and every count must agree with the model's.
-#include "placement/blocks/owner_inline.h"
+#include "locus/inline.h"
 #include "placement/blocks/tests/stress_queue.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct round {
     struct locus_owner *owner;
     uint32_t generations, generation_first;
     unsigned workers_count;
-    bool sole;                  // each worker has a lane of its own
+    bool exclusive;                  // each worker has a lane of its own
     bool whole;                 // tables are not divided
     struct worker workers[WORKERS];
     struct locus_table *tables[TABLES], *spare[TABLES], *live[TABLES];
@@ -75,7 +75,7 @@ static void pool_make(struct round *round)
     struct locus_owner_config owner = {
         .size = sizeof owner,
         .pool = round->pool,
-        .lanes = round->sole ? round->workers_count : 1 + stress_random(random, round->workers_count),
+        .lanes = round->exclusive ? round->workers_count : 1 + stress_random(random, round->workers_count),
         .backpressure = config.reuse == LOCUS_REUSE_LIFO && stress_random(random, 2),
         .wait_ns = stress_random(random, 3) ? UINT64_C(60000000000) : 0,
     };
@@ -83,7 +83,7 @@ static void pool_make(struct round *round)
     STRESS_EXPECT(locus_owner_adopt(round->owner) == 0);
     for (unsigned i = 0; i < round->workers_count; i++) {
         struct locus_route *route = &round->workers[i].route;
-        STRESS_EXPECT((round->sole ? locus_route_add_sole : locus_route_add)(route, round->owner, i % owner.lanes) == 0);
+        STRESS_EXPECT((round->exclusive ? locus_route_add_exclusive : locus_route_add)(route, round->owner, i % owner.lanes) == 0);
     }
 }
 
@@ -91,7 +91,7 @@ static void round_open(struct round *round, uint64_t random)
 {
     *round = (struct round){.random = random};
     round->workers_count = 1 + stress_random(&round->random, WORKERS);
-    round->sole = stress_random(&round->random, 2);
+    round->exclusive = stress_random(&round->random, 2);
     pool_make(round);
     for (unsigned i = 0; i < TABLES; i++)
         round->tables[i] = round->spare[round->spare_count++] = stress_table(2, CAPACITY);

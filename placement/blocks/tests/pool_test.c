@@ -2,9 +2,9 @@
 //
 // pool: what open accepts, order of reuse, counts, and where blocks lie. One thread; the pool has no lock. Handles that it must
 // refuse: pool_handles_test.c.
-#include "placement/blocks/owner.h"
+#include "locus/owner.h"
+#include "locus/region.h"
 #include "placement/blocks/tests/pool_test.h"
-#include "placement/memory/region_verify.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #ifndef LOCUS_TESTS_POOL_TEST_H
 #define LOCUS_TESTS_POOL_TEST_H
 
-#include "placement/blocks/pool_report.h"
+#include "locus/pool.h"
 
 #include <criterion/criterion.h>
 

@@ -2,8 +2,8 @@
 //
 // S1/S2: spawn and join from any thread. Two threads spawn the same owner at once, and one of them gets a thread; then both try
 // to join it, and one succeeds. Only the state word tells the joining thread about a thread that the other one may have spawned.
+#include "locus/owner.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/owner.h"
 
 #include <errno.h>
 

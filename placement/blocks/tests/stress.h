@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
+#include "locus/owner.h"
 #include "placement/base/tests/stress.h"
-#include "placement/blocks/owner.h"
 
 static inline void stress_mark(const struct locus_pool *pool, locus_block block, uint64_t mark)
 {

@@ -2,8 +2,8 @@
 //
 // D2: two owners drain the same table, and the last one empties it. By then the other one must have finished reading, and only
 // the countdown of `pending` ensures that: the two owners share nothing else.
+#include "locus/owner.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/owner.h"
 
 #define HOMES 2u
 #define BLOCKS 4u // that the table holds of each home

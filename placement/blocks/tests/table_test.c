@@ -2,8 +2,8 @@
 //
 // table: layout, look-up and the push, and how a table of several homes comes apart in the drains of its owners. One thread holds
 // all roles here; what several threads may rely on is in table_pending_litmus.c and homes_stress.c.
-#include "placement/blocks/owner.h"
-#include "placement/blocks/pool_report.h"
+#include "locus/owner.h"
+#include "locus/pool.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

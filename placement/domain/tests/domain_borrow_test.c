@@ -47,7 +47,7 @@ Test(domain_borrow, blocks_in_flight_to_the_home_are_waited_for_before_anybody_i
     cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), first), 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), 0);
     cr_expect_eq(blocks_of(second, 0), 1);
-    cr_expect_eq(stats_of(domain, 0).withdrawn, 1);
+    cr_expect_eq(stats_of(domain, 0).cancelled, 1);
     send(domain, 0, second);
     closed(domain);
     free(first);
@@ -107,7 +107,7 @@ Test(domain_borrow, when_everybody_declines_there_is_no_memory_and_what_was_lent
     drain_all(domain);
     cr_expect_eq(pool_of(domain, 1).outstanding + pool_of(domain, 2).outstanding, 0);
     cr_expect_eq(stats_of(domain, 0).blocks_returned, 2);
-    cr_expect_eq(stats_of(domain, 1).blocks_unlent, 1);
+    cr_expect_eq(stats_of(domain, 1).blocks_lent_unused, 1);
     closed(domain);
     free(table);
 }
@@ -123,7 +123,7 @@ Test(domain_borrow, a_silent_lender_is_passed_over_and_its_late_answer_does_not_
     locus_domain_drain(domain, 0); // the second one: of equally near homes, the one behind the borrower comes first
     cr_assert_eq(locus_domain_grow(domain, 1, table, BLOCKS + 1), 0);
     cr_expect_eq(blocks_of(table, 0), 1);
-    cr_expect_eq(stats_of(domain, 1).withdrawn, 1);
+    cr_expect_eq(stats_of(domain, 1).cancelled, 1);
     locus_domain_drain(domain, 2);
     cr_expect_eq(pool_of(domain, 2).allocated, 0);
     cr_expect_eq(stats_of(domain, 2).declined, 0);
@@ -161,7 +161,7 @@ Test(domain_borrow, part_of_a_loan_can_be_used_and_the_rest_goes_back)
     cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 2), 0);
     locus_domain_drain(domain, 1);
     cr_expect_eq(pool_of(domain, 1).outstanding, 2);
-    cr_expect_eq(stats_of(domain, 1).blocks_unlent, 3);
+    cr_expect_eq(stats_of(domain, 1).blocks_lent_unused, 3);
     send(domain, 0, table);
     closed(domain);
     free(table);
@@ -173,10 +173,10 @@ Test(domain_borrow, a_question_withdrawn_before_its_answer_lends_nothing)
     struct locus_domain *domain = opened(&config);
     struct locus_table *table = table_new(domain);
     cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EAGAIN);
-    locus_domain_withdraw(domain, 0);
+    locus_domain_cancel(domain, 0);
     locus_domain_drain(domain, 1);
     cr_expect_eq(pool_of(domain, 1).allocated, 0);
-    cr_expect_eq(stats_of(domain, 0).withdrawn, 1);
+    cr_expect_eq(stats_of(domain, 0).cancelled, 1);
     closed(domain);
     free(table);
 }
@@ -190,10 +190,10 @@ Test(domain_borrow, a_question_withdrawn_after_its_answer_gives_the_blocks_back)
         cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EAGAIN);
         locus_domain_drain(domain, 1);
         cr_expect_eq(pool_of(domain, 1).outstanding, 1);
-        locus_domain_withdraw(domain, 0);
+        locus_domain_cancel(domain, 0);
         cr_expect_eq(locus_domain_drain(domain, 1), 1);
     }
-    cr_expect_eq(stats_of(domain, 0).withdrawn, 0);
+    cr_expect_eq(stats_of(domain, 0).cancelled, 0);
     cr_expect_eq(stats_of(domain, 0).blocks_returned, 3);
     closed(domain);
     free(table);
@@ -205,11 +205,11 @@ Test(domain_borrow, a_lender_that_has_an_old_loan_in_its_desk_is_not_taken_for_o
     config.nodes_count = 2;
     struct locus_domain *domain = opened(&config);
     struct locus_table *table = table_new(domain);
-    for (unsigned answered = 0; answered < 2; answered++) { // withdrawn, and returned
+    for (unsigned answered = 0; answered < 2; answered++) { // cancelled, and returned
         cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EAGAIN);
         if (answered)
             locus_domain_drain(domain, 1);
-        locus_domain_withdraw(domain, 0);
+        locus_domain_cancel(domain, 0);
         cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EAGAIN);
         locus_domain_drain(domain, 1);
         cr_expect_eq(pool_of(domain, 1).outstanding, 0);
@@ -233,7 +233,7 @@ Test(domain_borrow, silent_lenders_cost_the_waiting_time_and_no_block)
     struct locus_table *table = table_new(domain);
     cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -ETIMEDOUT);
     cr_expect_eq(stats_of(domain, 0).asked, 2, "each has its share of the time");
-    cr_expect_eq(stats_of(domain, 0).withdrawn, 2);
+    cr_expect_eq(stats_of(domain, 0).cancelled, 2);
     cr_expect_geq(stats_of(domain, 0).wait_ns, config.wait_ns);
     drain_all(domain);
     cr_expect_eq(pool_of(domain, 1).allocated + pool_of(domain, 2).allocated, 0);
@@ -293,7 +293,7 @@ Test(domain_borrow, with_back_pressure_no_new_block_is_lent_before_those_in_flig
     cr_expect_eq(stats_of(domain, 1).blocks_lent, 1);
     cr_expect_eq(pool_of(domain, 1).distinct_high, 3);
     cr_assert_eq(locus_table_push(locus_domain_route(domain, 1), first), 0);
-    locus_domain_withdraw(domain, 0);
+    locus_domain_cancel(domain, 0);
     closed(domain);
     free(first);
     free(second);

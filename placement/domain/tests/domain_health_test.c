@@ -2,7 +2,7 @@
 //
 // domain_health: the contents of a report, and that a moved home loses nothing. Only the guest takes a node offline
 // (testbed/tests); here its report is derived from made-up numbers.
-#include "placement/blocks/pool_report.h"
+#include "locus/pool.h"
 #include "placement/domain/domain_internal.h"
 
 #include "topo/topo.h"
@@ -77,8 +77,8 @@ Test(domain_health, the_worst_that_the_numbers_say_is_the_condition)
         uint64_t then, now, elsewhere;
         enum locus_home_condition condition;
     } cases[] = {
-        {100, 100, 0, LOCUS_HOME_WELL},  {100, 120, 0, LOCUS_HOME_WELL}, {100, 99, 0, LOCUS_HOME_SHRUNK},
-        {100, 100, 1, LOCUS_HOME_MOVED}, {100, 99, 1, LOCUS_HOME_MOVED}, {100, 0, 1, LOCUS_HOME_OFFLINE},
+        {100, 100, 0, LOCUS_HOME_OK},       {100, 120, 0, LOCUS_HOME_OK},      {100, 99, 0, LOCUS_HOME_SHRUNK},
+        {100, 100, 1, LOCUS_HOME_MIGRATED}, {100, 99, 1, LOCUS_HOME_MIGRATED}, {100, 0, 1, LOCUS_HOME_OFFLINE},
         {100, 0, 0, LOCUS_HOME_OFFLINE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -97,7 +97,7 @@ Test(domain_health, homes_that_nobody_touched_are_well)
     struct locus_home_report reports[2];
     cr_assert_eq(locus_domain_check(domain, reports), 0);
     for (uint32_t i = 0; i < 2; i++) {
-        cr_expect_eq(reports[i].condition, LOCUS_HOME_WELL);
+        cr_expect_eq(reports[i].condition, LOCUS_HOME_OK);
         cr_expect_eq(reports[i].node, locus_domain_node(domain, i));
         cr_expect_gt(reports[i].node_bytes_now, 0);
         cr_expect_eq(reports[i].node_bytes_now, reports[i].node_bytes_then);
@@ -113,7 +113,7 @@ Test(domain_health, a_node_that_was_larger_at_open_has_shrunk)
     struct locus_home_report reports[2];
     domain->homes[1]->node_bytes++;
     cr_assert_eq(locus_domain_check(domain, reports), 0);
-    cr_expect_eq(reports[0].condition, LOCUS_HOME_WELL);
+    cr_expect_eq(reports[0].condition, LOCUS_HOME_OK);
     cr_expect_eq(reports[1].condition, LOCUS_HOME_SHRUNK);
     closed(domain);
 }
@@ -156,9 +156,9 @@ Test(domain_health, pages_that_the_kernel_moved_are_reported_and_the_blocks_stay
     }
     cr_assert_eq(syscall(SYS_move_pages, 0, (unsigned long)BLOCKS, pages, nodes, status, MPOL_MF_MOVE), 0);
     cr_assert_eq(locus_domain_check(domain, reports), 0);
-    cr_expect_eq(reports[0].condition, LOCUS_HOME_MOVED);
+    cr_expect_eq(reports[0].condition, LOCUS_HOME_MIGRATED);
     cr_expect_eq(reports[0].pages_elsewhere, BLOCKS);
-    cr_expect_eq(reports[1].condition, LOCUS_HOME_WELL);
+    cr_expect_eq(reports[1].condition, LOCUS_HOME_OK);
     for (uint32_t i = 0; i < BLOCKS; i++)
         cr_expect_eq(*(uint32_t *)locus_domain_address(domain, table->blocks[i]), i);
     cr_expect_eq(locus_owner_truncate(locus_domain_owner(domain, 0), table, 0), 0);

@@ -2,11 +2,10 @@
 //
 // L1/L2 and L3/L2: what a lender leaves to a borrower. A loan goes to the lender through its desk (P1/T1), and nothing but the
 // loan's state comes back. L1: the handles, and a plain word that the lender wrote into each of its blocks. L3: the link of a
-// question that was withdrawn, or of blocks that were returned, which the lender has read and the borrower posts again.
+// question that was cancelled, or of blocks that were returned, which the lender has read and the borrower posts again.
+#include "locus/domain.h"
+#include "locus/pool.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/blocks/pool_report.h"
-#include "placement/domain/domain.h"
-#include "placement/domain/domain_health.h"
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -48,7 +47,7 @@ static void borrow(void)
         litmus_expect(*(uint32_t *)locus_domain_address(domain, tables[0]->blocks[i]) == 1 + i - BLOCKS, "the lender's word");
 }
 
-// Questions put and withdrawn at any moment: before, while, and after they are answered.
+// Questions put and cancelled at any moment: before, while, and after they are answered.
 static void ask_and_withdraw(unsigned run)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -56,7 +55,7 @@ static void ask_and_withdraw(unsigned run)
         litmus_expect(error == -EAGAIN || error == -ENOMEM, "that many there are not");
         for (unsigned spin = 1; spin <= (run * 37 + i * 11) % 256; spin++)
             litmus_pause(spin);
-        locus_domain_withdraw(domain, 0);
+        locus_domain_cancel(domain, 0);
     }
 }
 

@@ -4,8 +4,8 @@
 // testbed/tests/guest.sh runs these on machines with several nodes.
 #include "placement/domain/tests/domain_test.h"
 
+#include "locus/region.h"
 #include "placement/blocks/pool_internal.h"
-#include "placement/memory/region_verify.h"
 #include "topo/tests/tree.h"
 
 #include <sched.h>

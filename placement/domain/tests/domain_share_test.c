@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // domain: blocks of several homes with several holders: forks, and writes that copy to the writer's home.
+#include "locus/prefix.h"
 #include "placement/domain/tests/domain_test.h"
-#include "placement/sharing/prefix.h"
 
 TestSuite(domain_share, .timeout = 60);
 
@@ -134,14 +134,14 @@ Test(domain_share, a_home_lends_kept_blocks_too)
     cr_assert_eq(locus_domain_grow(domain, 1, table, BLOCKS), 0);
     cr_assert_eq(locus_prefix_publish(prefix, ids, NULL, BLOCKS, table), BLOCKS);
     cr_assert_eq(locus_owner_truncate(locus_domain_owner(domain, 1), table, 0), 0);
-    cr_assert_eq(pool_of(domain, 1).blocks_kept, BLOCKS);
+    cr_assert_eq(pool_of(domain, 1).blocks_cached, BLOCKS);
     int error = -EAGAIN;
     for (int i = 0; i < 10 && error == -EAGAIN; i++) {
         error = locus_domain_grow(domain, 0, borrower, BLOCKS + BLOCKS + 2);
         drain_all(domain);
     }
     cr_assert_eq(error, 0, "18 blocks of 24, and 8 of them were kept");
-    cr_assert_leq(pool_of(domain, 1).blocks_kept, BLOCKS - 2);
+    cr_assert_leq(pool_of(domain, 1).blocks_cached, BLOCKS - 2);
     send(domain, 0, borrower);
     drain_all(domain);
     cr_assert_eq(locus_prefix_close(prefix), 0);

@@ -4,11 +4,11 @@
 // that send the tables home; a bystander that marks homes as avoided and asks after their health.
 //
 // Policy, waiting time, spare blocks, chunk and back-pressure come from the seed. Owners grow, give up, withdraw or wait; some fall
-// silent for a while, so that questions are withdrawn and answered at the same time. A block is marked by its taker and
+// silent for a while, so that questions are cancelled and answered at the same time. A block is marked by its taker and
 // wiped by the worker (stress.h). At the end of a round every table is back where it was retired, every block is home,
 // and of each home as many tables were drained as were pushed.
+#include "locus/locus.h"
 #include "placement/blocks/tests/stress_queue.h"
-#include "placement/domain/locus.h"
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ static void operate(struct side *side)
     else if (side->live_count && choice < 40)
         finish(side, stress_random(&side->random, side->live_count));
     else if (choice < 44)
-        locus_domain_withdraw(domain, side->home);
+        locus_domain_cancel(domain, side->home);
     else if (choice == 63 && stress_random(&side->random, 8) == 0)
         nap(200000);
     else if (choice >= 48)
@@ -134,7 +134,7 @@ static void *side_main(void *argument)
         operate(side);
     while (side->live_count)
         finish(side, 0);
-    locus_domain_withdraw(domain, side->home);
+    locus_domain_cancel(domain, side->home);
     for (bool counted = false; atomic_load(&busy); nap(20000)) {
         drain(side);
         if (!counted && side->idle_count == TABLES) {
@@ -153,7 +153,7 @@ static void *bystander_main(void *argument)
     while (!atomic_load(&over)) {
         STRESS_EXPECT(locus_domain_check(domain, reports) == 0);
         for (uint32_t i = 0; i < homes_count; i++)
-            STRESS_EXPECT(reports[i].node_bytes_now == 0 || reports[i].condition <= LOCUS_HOME_MOVED);
+            STRESS_EXPECT(reports[i].node_bytes_now == 0 || reports[i].condition <= LOCUS_HOME_MIGRATED);
         locus_domain_avoid(domain, stress_random(&random, homes_count), stress_random(&random, 4) == 0);
         nap(300000);
     }
@@ -181,7 +181,7 @@ static void domain_open(uint64_t *random)
         .spare = stress_random(random, 2) ? 0 : stress_random(random, BLOCKS / 4),
         .chunk = stress_random(random, 2) ? 0 : 1 + stress_random(random, 12),
         .backpressure = stress_random(random, 4) == 0,
-        .sole = stress_random(random, 2),
+        .exclusive = stress_random(random, 2),
     };
     STRESS_EXPECT(locus_domain_open(&domain, &config) == 0);
 }
@@ -196,7 +196,7 @@ static void side_open(struct side *side, uint32_t home, uint64_t seed, struct lo
     }
 }
 
-// One more drain: what was withdrawn or given back last lies in the desks. Returns the blocks that went round.
+// One more drain: what was cancelled or given back last lies in the desks. Returns the blocks that went round.
 static uint64_t side_close(struct side *side)
 {
     struct locus_pool_stats pool;
@@ -212,8 +212,8 @@ static uint64_t side_close(struct side *side)
     locus_owner_stats(side->owner, &owner);
     locus_domain_stats(domain, side->home, &stats);
     STRESS_EXPECT(owner.blocks_in_flight == 0 && owner.tables_drained == pushed);
-    STRESS_EXPECT(pool.allocated == grown + stats.blocks_unlent + stats.blocks_late);
-    STRESS_EXPECT(stats.blocks_lent - stats.blocks_unlent <= grown);
+    STRESS_EXPECT(pool.allocated == grown + stats.blocks_lent_unused + stats.blocks_late);
+    STRESS_EXPECT(stats.blocks_lent - stats.blocks_lent_unused <= grown);
     return grown;
 }
 
@@ -224,7 +224,7 @@ static uint64_t blocks_between(void)
         struct locus_domain_stats stats;
         locus_domain_stats(domain, i, &stats);
         lent += stats.blocks_lent;
-        unlent += stats.blocks_unlent;
+        unlent += stats.blocks_lent_unused;
         borrowed += stats.blocks_borrowed;
         returned += stats.blocks_returned;
     }

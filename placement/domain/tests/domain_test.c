@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // domain: homes on nodes, and what an exhausted home returns if it does not borrow.
+#include "locus/region.h"
 #include "placement/domain/tests/domain_test.h"
-#include "placement/memory/region_verify.h"
 
 TestSuite(domain, .timeout = 60);
 
@@ -223,7 +223,7 @@ Test(domain, a_home_that_there_is_not_is_refused_everywhere)
         cr_expect_eq(locus_domain_node(domain, wrong[i]), LOCUS_NODE_ANY);
         cr_expect_null(locus_domain_owner(domain, wrong[i]));
         cr_expect_eq(locus_domain_grow(domain, wrong[i], table, 1), -EINVAL);
-        cr_expect_eq(locus_domain_withdraw(domain, wrong[i]), -EINVAL);
+        cr_expect_eq(locus_domain_cancel(domain, wrong[i]), -EINVAL);
         cr_expect_eq(locus_domain_avoid(domain, wrong[i], true), -EINVAL);
         cr_expect_eq(locus_domain_drain(domain, wrong[i]), 0);
         cr_expect_null(locus_domain_next_reclaimed(domain, wrong[i]));
@@ -248,10 +248,10 @@ Test(domain, without_the_role_of_a_home_nothing_of_it_changes)
         cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EPERM);
     }
     cr_assert_eq(locus_domain_avoid(domain, 0, false), 0);
-    cr_expect_eq(locus_domain_withdraw(domain, 0), -EPERM);
+    cr_expect_eq(locus_domain_cancel(domain, 0), -EPERM);
     cr_expect_eq(locus_domain_drain(domain, 1), 0);
     cr_expect_null(locus_domain_next_reclaimed(domain, 0));
-    cr_expect_eq(stats_of(domain, 0).withdrawn, 0);
+    cr_expect_eq(stats_of(domain, 0).cancelled, 0);
     cr_expect_eq(stats_of(domain, 1).blocks_lent, 0, "the question was not served");
     for (uint32_t i = 0; i < 2; i++)
         cr_assert_eq(locus_owner_adopt(locus_domain_owner(domain, i)), 0);

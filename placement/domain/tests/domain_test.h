@@ -5,7 +5,7 @@
 #ifndef LOCUS_TESTS_DOMAIN_TEST_H
 #define LOCUS_TESTS_DOMAIN_TEST_H
 
-#include "placement/blocks/pool_report.h"
+#include "locus/pool.h"
 #include "placement/domain/domain_internal.h"
 #include "topo/topo.h"
 

@@ -3,8 +3,8 @@
 // The edges of blocks/ (edges.h).
 #include "placement/domain/tests/edges.h"
 
+#include "locus/inline.h"
 #include "placement/base/tests/sanitized.h"
-#include "placement/blocks/owner_inline.h"
 
 #ifdef SANITIZED
 #define HEAP_BYTES_MAX (UINT64_C(1) << 20) // its malloc() ends the program when it cannot have what it is asked for
@@ -116,7 +116,7 @@ Test(edges, a_pool_refuses_any_number_as_a_handle)
         if (count <= BLOCKS - 3 && count) // tried below
             continue;
         cr_assert_eq(locus_pool_alloc_bulk(world.pool, count, out), count ? -ENOMEM : 0);
-        cr_assert_eq(locus_pool_plain(locus_pool_hot(world.pool), count), false);
+        cr_assert_eq(locus_pool_has(locus_pool_hot(world.pool), count), false);
         unchanged(&world);
     }
     cr_assert_eq(locus_pool_free_bulk(world.pool, 0, NULL, 0), 0);
@@ -124,8 +124,8 @@ Test(edges, a_pool_refuses_any_number_as_a_handle)
     cr_assert_eq(locus_pool_alloc_bulk(world.pool, 4, out), 0);
     out[4] = locus_pool_alloc_inline(world.pool);
     cr_assert_eq(locus_pool_alloc(world.pool), LOCUS_BLOCK_NONE);
-    cr_assert_eq(locus_pool_alloc_unusual(world.pool), LOCUS_BLOCK_NONE);
-    cr_assert_not(locus_pool_plain_one(locus_pool_hot(world.pool)));
+    cr_assert_eq(locus_pool_alloc_slow(world.pool), LOCUS_BLOCK_NONE);
+    cr_assert_not(locus_pool_has_one(locus_pool_hot(world.pool)));
     cr_assert_eq(locus_pool_free_bulk(world.pool, 5, out, UINT64_MAX), 5);
     world_close(&world);
 }
@@ -234,7 +234,7 @@ typedef int grow_fn(struct locus_owner *owner, struct locus_table *table, uint32
 
 Test(edges, a_grow_of_any_count_takes_all_or_nothing)
 {
-    grow_fn *const grows[] = {locus_owner_grow, locus_owner_grow_inline, locus_owner_grow_unusual};
+    grow_fn *const grows[] = {locus_owner_grow, locus_owner_grow_inline, locus_owner_grow_slow};
     struct world world;
     world_open(&world);
     for (unsigned i = 0; i < 3; i++)
@@ -246,11 +246,11 @@ Test(edges, a_grow_of_any_count_takes_all_or_nothing)
             cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
             if (error)
                 unchanged(&world);
-            cr_assert_not(locus_owner_grow_many(world.owner, world.table, count) && count > CAPACITY - 3);
+            cr_assert_not(locus_owner_grow_fast(world.owner, world.table, count) && count > CAPACITY - 3);
             cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
         }
     cr_assert_eq(locus_owner_grow(world.owner, world.table, CAPACITY - 3), 0);
-    cr_assert_not(locus_owner_grow_one(world.owner, world.table));
+    cr_assert_not(locus_owner_grow_one_fast(world.owner, world.table));
     cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
     cr_assert_eq(locus_owner_retire(world.owner, world.table), 0);
     EACH(uint32_t, count, edges32)
@@ -266,10 +266,10 @@ Test(edges, a_grow_of_any_count_takes_all_or_nothing)
         cr_assert_eq(locus_owner_retire(world.owner, world.table), -EPERM);
         cr_assert_eq(locus_owner_drain_some(world.owner, count), 0);
         cr_assert_eq(locus_owner_drain(world.owner) + locus_owner_drain_inline(world.owner), 0);
-        cr_assert_eq(locus_owner_drain_unusual(world.owner), 0);
+        cr_assert_eq(locus_owner_drain_slow(world.owner), 0);
         cr_assert_null(locus_owner_next_reclaimed(world.owner));
         cr_assert_null(locus_owner_next_reclaimed_inline(world.owner));
-        cr_assert_null(locus_owner_next_reclaimed_unusual(world.owner));
+        cr_assert_null(locus_owner_next_reclaimed_slow(world.owner));
         unchanged(&world);
         cr_assert_eq(locus_owner_adopt(world.owner), 0);
         cr_assert_eq(locus_owner_adopt(world.owner), -EBUSY);
@@ -300,11 +300,11 @@ Test(edges, a_drain_takes_any_budget_and_a_route_any_lane)
     EACH(uint32_t, lane, edges32)
     {
         cr_assert_eq(locus_route_add(route, world.owner, lane), lane < 2 ? 0 : -EINVAL);
-        cr_assert_eq(locus_route_add_sole(route, world.owner, lane), lane < 2 ? -EBUSY : -EINVAL);
+        cr_assert_eq(locus_route_add_exclusive(route, world.owner, lane), lane < 2 ? -EBUSY : -EINVAL);
     }
     cr_assert_eq(locus_table_push(route, world.table), -EINVAL, "it is not retired");
     cr_assert_eq(locus_table_push_inline(route, world.table), -EINVAL);
-    cr_assert_eq(locus_table_push_unusual(route, world.table), -EINVAL);
+    cr_assert_eq(locus_table_push_slow(route, world.table), -EINVAL);
     EACH(uint32_t, budget, edges32)
     {
         uint32_t freed = 0;

@@ -135,7 +135,7 @@ Test(edges, a_home_of_any_number_is_there_or_not)
         cr_assert_eq(locus_domain_node(many.domain, home), there ? node_usual() : LOCUS_NODE_ANY);
         cr_assert_eq(locus_domain_route(many.domain, home) != NULL, home < 1);
         cr_assert_eq(locus_domain_avoid(many.domain, home, false), there ? 0 : -EINVAL);
-        cr_assert_eq(locus_domain_withdraw(many.domain, home), there ? 0 : -EINVAL);
+        cr_assert_eq(locus_domain_cancel(many.domain, home), there ? 0 : -EINVAL);
         cr_assert_eq(locus_domain_drain(many.domain, home), 0);
         cr_assert_null(locus_domain_next_reclaimed(many.domain, home));
         locus_domain_stats(many.domain, home, &stats);

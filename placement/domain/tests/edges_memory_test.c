@@ -3,7 +3,7 @@
 // The edges of memory/ and topo/ (edges.h).
 #include "placement/domain/tests/edges.h"
 
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -100,7 +100,7 @@ Test(edges, any_number_is_refused_as_a_range)
         cr_assert_eq(locus_pages_unpin(pages, range), -ESTALE);
         cr_assert_eq(locus_pages_free(pages, NULL, range), -ESTALE);
         cr_assert_eq(locus_pages_free(pages, magazine, range), -ESTALE);
-        cr_assert_eq(locus_pages_left(pages, range, INT_MIN), -ESTALE);
+        cr_assert_eq(locus_pages_evict_done(pages, range, INT_MIN), -ESTALE);
         cr_assert_eq(locus_pin_take(&pin, pages, range), -ESTALE);
         locus_pin_release(&pin);
         cr_assert(same(pages, &before));
@@ -113,23 +113,23 @@ Test(edges, an_allocation_of_any_size_and_kind_is_served_or_refused)
 {
     struct locus_pages_config config = pages_usual();
     struct locus_pages *pages;
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range range;
     cr_assert_eq(locus_pages_open(&pages, &config), 0);
     EACH(int, kind, edges_int)
     EACH(uint32_t, count, edges32)
     {
         const struct locus_pages_stats before = stats_of(pages);
-        struct locus_pages_ask ask = {.kind = (enum locus_pages_kind)kind, .pages = count, .owner = UINT64_MAX};
+        struct locus_pages_request ask = {.kind = (enum locus_pages_kind)kind, .pages = count, .owner = UINT64_MAX};
         ask.cost_ns = UINT64_MAX;
         bool known = kind >= 0 && kind < (int)LOCUS_PAGES_KINDS, fits = count && count <= PAGES;
         int wanted = kind == LOCUS_PAGES_GRADIENT ? -EOPNOTSUPP : known && fits ? 0 : -EINVAL;
-        int error = locus_pages_allocate(pages, NULL, &ask, &range);
+        int error = locus_pages_alloc(pages, NULL, &ask, &range);
         cr_assert_eq(error, wanted);
         cr_assert_eq(locus_pages_evict(pages, ask.kind, count), !wanted && count > PAGES - count ? -ENOMEM : wanted);
         if (error) {
             cr_assert(range == LOCUS_RANGE_NONE);
-            cr_assert_eq(locus_set_prepare(&set, pages, &ask, 1, &range), wanted);
+            cr_assert_eq(locus_pages_set_prepare(&set, pages, &ask, 1, &range), wanted);
             cr_assert(same(pages, &before));
             continue;
         }
@@ -139,14 +139,14 @@ Test(edges, an_allocation_of_any_size_and_kind_is_served_or_refused)
         cr_assert_eq(locus_pages_unpin(pages, range), 0);
         cr_assert_eq(locus_pages_unpin(pages, range), -EPERM);
         cr_assert_eq(locus_pages_free(pages, NULL, range), 0);
-        cr_assert_eq(locus_set_prepare(&set, pages, &ask, 0, &range), -EINVAL);
-        cr_assert_eq(locus_set_prepare(&set, pages, &ask, 1, &range), 0);
+        cr_assert_eq(locus_pages_set_prepare(&set, pages, &ask, 0, &range), -EINVAL);
+        cr_assert_eq(locus_pages_set_prepare(&set, pages, &ask, 1, &range), 0);
         cr_assert_eq(locus_pages_pin(pages, range), -EAGAIN);
-        locus_set_roll_back(set);
+        locus_pages_set_rollback(set);
     }
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1};
-    cr_assert_eq(locus_set_prepare(&set, pages, &one, 1, &range), 0);
-    locus_set_commit(set);
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1};
+    cr_assert_eq(locus_pages_set_prepare(&set, pages, &one, 1, &range), 0);
+    locus_pages_set_commit(set);
     cr_assert_eq(locus_pages_unpin(pages, range), 0);
     cr_assert_eq(locus_pages_reap(pages), 0);
     cr_assert_eq(locus_pages_close(pages), 0);
@@ -168,10 +168,10 @@ Test(edges, any_clock_will_do)
         EACH(uint64_t, now_ns, edges64)
         {
             locus_range range;
-            struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 3, .owner = now_ns, .cost_ns = now_ns};
-            locus_pages_now(pages, now_ns);
+            struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 3, .owner = now_ns, .cost_ns = now_ns};
+            locus_pages_set_time(pages, now_ns);
             highest = now_ns > highest ? now_ns : highest;
-            cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+            cr_assert_eq(locus_pages_alloc(pages, NULL, &ask, &range), 0);
             EACH(uint64_t, held_ns, edges64)
             {
                 pages_seen = 0;
@@ -197,15 +197,15 @@ Test(edges, any_clock_will_do)
 Test(edges, what_was_evicted_at_the_end_of_time_is_known_as_thrash)
 {
     struct locus_pages_config config = pages_usual();
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = PAGES, .owner = 7};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = PAGES, .owner = 7};
     struct locus_pages *pages;
     locus_range range;
     cr_assert_eq(locus_pages_open(&pages, &config), 0);
-    locus_pages_now(pages, UINT64_MAX - 5);
-    cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+    locus_pages_set_time(pages, UINT64_MAX - 5);
+    cr_assert_eq(locus_pages_alloc(pages, NULL, &ask, &range), 0);
     cr_assert_eq(locus_pages_unpin(pages, range), 0);
     cr_assert_eq(locus_pages_evict(pages, LOCUS_PAGES_KV, 1), 0);
-    cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+    cr_assert_eq(locus_pages_alloc(pages, NULL, &ask, &range), 0);
     cr_assert_eq(locus_pages_unpin(pages, range), 0);
     cr_assert_eq(stats_of(pages).thrashed, 1);
     cr_assert_eq(locus_pages_close(pages), 0);
@@ -219,14 +219,15 @@ struct shelf {
     struct locus_adapters *adapters;
 };
 
-static void shelf_open(struct shelf *shelf, const struct locus_residency_ops *policy)
+static void shelf_open(struct shelf *shelf, const struct locus_adapter_policy *policy)
 {
     struct locus_pages_config pages = pages_usual();
     struct locus_tier_far_config tier = {.size = sizeof tier, .bytes = 1 << 20, .unit_bytes = 4096, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pages_open(&shelf->pages, &pages), 0);
     cr_assert_eq(locus_tier_far_open(&shelf->cold, &tier), 0);
     struct locus_adapters_config config = {.size = sizeof config, .pages = shelf->pages, .cold = shelf->cold, .policy = policy};
-    config.residency = (struct locus_residency_config){.size = sizeof config.residency, .adapters = 4, .hot = 1, .warm = 1};
+    config.policy_config =
+        (struct locus_adapter_policy_config){.size = sizeof config.policy_config, .adapters = 4, .hot = 1, .warm = 1};
     cr_assert_eq(locus_adapters_open(&shelf->adapters, &config), 0);
 }
 
@@ -240,10 +241,10 @@ static void shelf_close(struct shelf *shelf)
 Test(edges, adapters_of_any_number_size_and_clock)
 {
     static const uint16_t weights[1024];
-    for (uint32_t policy = 0; locus_residency_at(policy); policy++) {
+    for (uint32_t policy = 0; locus_adapter_policy_at(policy); policy++) {
         struct shelf shelf;
         struct locus_adapters_stats stats;
-        shelf_open(&shelf, locus_residency_at(policy));
+        shelf_open(&shelf, locus_adapter_policy_at(policy));
         EACH(uint64_t, now_ns, edges64)
         EACH(uint32_t, number, edges32)
         {
@@ -252,7 +253,7 @@ Test(edges, adapters_of_any_number_size_and_clock)
             bool there = number < 4;
             cr_assert_eq(locus_adapters_acquire(shelf.adapters, now_ns, number, &hold), -ENOENT);
             cr_assert_eq(locus_adapters_prefetch(shelf.adapters, now_ns, number), -ENOENT);
-            cr_assert_eq(locus_adapters_forgo(shelf.adapters, now_ns, number), -ENOENT);
+            cr_assert_eq(locus_adapters_cancel(shelf.adapters, now_ns, number), -ENOENT);
             cr_assert_eq(locus_adapters_unload(shelf.adapters, now_ns, number), -ENOENT);
             cr_assert_not(locus_adapters_where(shelf.adapters, now_ns, number, &where));
             EACH(uint64_t, bytes, edges64)
@@ -281,28 +282,28 @@ Test(edges, adapters_of_any_number_size_and_clock)
 
 Test(edges, a_residency_policy_of_any_size_is_opened_or_refused)
 {
-    for (uint32_t policy = 0; locus_residency_at(policy); policy++)
+    for (uint32_t policy = 0; locus_adapter_policy_at(policy); policy++)
         EACH(uint32_t, value, edges32)
-        for (unsigned field = 0; field < 4; field++) {
-            const struct locus_residency_ops *ops = locus_residency_at(policy);
-            struct locus_residency_config config = {.size = sizeof config, .adapters = 4, .hot = 1, .warm = 1};
-            *(field == 0 ? &config.adapters : field == 1 ? &config.hot : field == 2 ? &config.warm : &config.uses) = value;
-            if (field == 0 && value > 64 && value <= 1u << 28)
-                continue; // it would take gigabytes
-            void *state = NULL;
-            int error = ops->open(&state, &config);
-            ONE_OF(error, 0, -EINVAL, -ENOMEM);
-            cr_assert(field != 0 || (error == -EINVAL) == (value == 0 || value > 1u << 28));
-            EACH(uint64_t, now_ns, edges64)
-            {
-                if (error)
-                    break;
-                config.window_ns = now_ns;
-                ops->use(state, now_ns, 0);
-                ONE_OF((int)ops->place(state, now_ns, 0), LOCUS_RESIDENCE_COLD, LOCUS_RESIDENCE_WARM, LOCUS_RESIDENCE_HOT);
-                ops->victim(state, now_ns, LOCUS_RESIDENCE_HOT, LOCUS_ADAPTER_NONE);
-                ops->due_ns(state);
-            }
-            ops->close(state);
+    for (unsigned field = 0; field < 4; field++) {
+        const struct locus_adapter_policy *ops = locus_adapter_policy_at(policy);
+        struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 4, .hot = 1, .warm = 1};
+        *(field == 0 ? &config.adapters : field == 1 ? &config.hot : field == 2 ? &config.warm : &config.uses) = value;
+        if (field == 0 && value > 64 && value <= 1u << 28)
+            continue; // it would take gigabytes
+        void *state = NULL;
+        int error = ops->open(&state, &config);
+        ONE_OF(error, 0, -EINVAL, -ENOMEM);
+        cr_assert(field != 0 || (error == -EINVAL) == (value == 0 || value > 1u << 28));
+        EACH(uint64_t, now_ns, edges64)
+        {
+            if (error)
+                break;
+            config.window_ns = now_ns;
+            ops->use(state, now_ns, 0);
+            ONE_OF((int)ops->place(state, now_ns, 0), LOCUS_ADAPTER_COLD, LOCUS_ADAPTER_WARM, LOCUS_ADAPTER_HOT);
+            ops->victim(state, now_ns, LOCUS_ADAPTER_HOT, LOCUS_ADAPTER_NONE);
+            ops->due_ns(state);
         }
+        ops->close(state);
+    }
 }

@@ -44,7 +44,7 @@ Test(edges, a_cut_keeps_any_number_of_tokens)
     world_open(&world);
     EACH(uint64_t, tokens, edges64)
     {
-        cr_assert_eq(locus_owner_cut(world.owner, world.table, tokens), 0);
+        cr_assert_eq(locus_owner_truncate_tokens(world.owner, world.table, tokens), 0);
         cr_assert_eq(world.table->count, tokens < 3 * TOKENS ? (tokens + TOKENS - 1) / TOKENS : 3);
         cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
         cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
@@ -75,67 +75,67 @@ Test(edges, a_fork_is_not_led_astray_by_the_set_of_homes)
     world_close(&world);
 }
 
-static void promises_open(struct world *world, struct locus_promises **promises)
+static void reservations_open(struct world *world, struct locus_reservations **reservations)
 {
     world_open(world);
     EACH(uint32_t, watermark, edges32)
     EACH(int, admission, edges_int)
     {
-        struct locus_promises_config config = {.size = sizeof config, .owner = world->owner, .watermark_blocks = watermark};
+        struct locus_reservations_config config = {.size = sizeof config, .owner = world->owner, .watermark_blocks = watermark};
         config.admission = (enum locus_admission)admission;
-        int error = locus_promises_open(promises, &config);
+        int error = locus_reservations_open(reservations, &config);
         cr_assert_eq(error, admission >= 0 && admission <= LOCUS_ADMIT_WATERMARK && watermark < BLOCKS ? 0 : -EINVAL);
         if (!error)
-            locus_promises_close(*promises);
+            locus_reservations_close(*reservations);
     }
-    struct locus_promises_config config = {.size = sizeof config, .owner = world->owner};
-    cr_assert_eq(locus_promises_open(promises, &config), 0);
+    struct locus_reservations_config config = {.size = sizeof config, .owner = world->owner};
+    cr_assert_eq(locus_reservations_open(reservations, &config), 0);
 }
 
-static void promised_is(const struct locus_promises *promises, uint32_t promised, uint32_t available)
+static void reserved_is(const struct locus_reservations *reservations, uint32_t reserved, uint32_t available)
 {
-    struct locus_promises_stats stats;
-    locus_promises_stats(promises, &stats);
-    cr_assert_eq(stats.promised, promised);
+    struct locus_reservations_stats stats;
+    locus_reservations_stats(reservations, &stats);
+    cr_assert_eq(stats.reserved, reserved);
     cr_assert_eq(stats.available, available);
 }
 
-Test(edges, promises_of_any_number_are_kept_or_refused)
+Test(edges, reservations_of_any_number_are_kept_or_refused)
 {
     struct world world;
-    struct locus_promises *promises;
-    promises_open(&world, &promises);
+    struct locus_reservations *reservations;
+    reservations_open(&world, &reservations);
     EACH(uint32_t, now, edges32)
     EACH(uint32_t, most, edges32)
     {
-        struct locus_promise mine = {0};
-        int error = locus_promise_admit(promises, &mine, now, most);
+        struct locus_reservation mine = {0};
+        int error = locus_reservation_admit(reservations, &mine, now, most);
         cr_assert_eq(error, now > most ? -EINVAL : most > BLOCKS ? -ENOSPC : most > BLOCKS - 3 ? -EAGAIN : 0);
         cr_assert_eq(mine.blocks, error ? 0 : most);
-        promised_is(promises, mine.blocks, BLOCKS - 3 - mine.blocks);
-        locus_promise_end(promises, &mine);
+        reserved_is(reservations, mine.blocks, BLOCKS - 3 - mine.blocks);
+        locus_reservation_end(reservations, &mine);
     }
     EACH(uint32_t, count, edges32)
     {
-        struct locus_promise mine = {0};
-        cr_assert_eq(locus_promise_renew(promises, &mine, count), count > BLOCKS - 3 ? -EAGAIN : 0);
-        locus_promise_end(promises, &mine);
-        int error = locus_promise_grow(promises, &mine, world.table, count);
+        struct locus_reservation mine = {0};
+        cr_assert_eq(locus_reservation_renew(reservations, &mine, count), count > BLOCKS - 3 ? -EAGAIN : 0);
+        locus_reservation_end(reservations, &mine);
+        int error = locus_reservation_grow(reservations, &mine, world.table, count);
         cr_assert_eq(error, count > CAPACITY - 3 ? -ENOSPC : 0);
         cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
-        promised_is(promises, 0, BLOCKS - 3);
+        reserved_is(reservations, 0, BLOCKS - 3);
     }
     EACH(uint64_t, first, edges64)
     EACH(uint64_t, count, edges64)
     EACH(uint32_t, planes, edges32)
     {
-        struct locus_promise mine = {0};
-        int error = locus_promise_write(promises, &mine, world.table, first, count, planes);
+        struct locus_reservation mine = {0};
+        int error = locus_reservation_write(reservations, &mine, world.table, first, count, planes);
         cr_assert_eq(error, write_answer(first, count, planes));
         cr_assert_eq(locus_owner_truncate(world.owner, world.table, 3), 0);
-        promised_is(promises, 0, BLOCKS - 3);
+        reserved_is(reservations, 0, BLOCKS - 3);
     }
-    locus_promises_close(promises);
+    locus_reservations_close(reservations);
     world_close(&world);
 }
 
@@ -159,9 +159,9 @@ static uint32_t loads_many(void *context, const struct locus_id asked[], void *c
 
 static struct locus_prefix *prefix_open(struct world *world)
 {
-    static const struct locus_prefix_sink sink = {
-        .size = sizeof sink, .store = refuses, .look = has_many, .load = loads_many, .tag = UINT64_MAX};
-    struct locus_prefix_config config = {.size = sizeof config, .owner = world->owner, .sink = &sink};
+    static const struct locus_offload_ops connector = {
+        .size = sizeof connector, .store = refuses, .probe = has_many, .load = loads_many, .tag = UINT64_MAX};
+    struct locus_prefix_config config = {.size = sizeof config, .owner = world->owner, .offload = &connector};
     struct locus_prefix *prefix;
     cr_assert_eq(locus_prefix_open(&prefix, &config), 0);
     cr_assert_not_null(locus_prefix_key_of(prefix));
@@ -176,24 +176,24 @@ Test(edges, a_prefix_cache_answers_for_any_id_and_clock)
     world_open(&world);
     struct locus_prefix *prefix = prefix_open(&world);
     struct locus_prefix_stats stats;
-    struct locus_prefix_sink_stats sunk;
+    struct locus_prefix_offload_stats offloaded;
     EACH(uint64_t, number, edges64)
     EACH(uint64_t, beside, edges64)
     {
         const struct locus_id id = {{number, beside}};
         const bool some = !locus_id_is_none(id);
         locus_table_set_tag(world.other, number);
-        cr_assert_eq(locus_prefix_look(prefix, &id, NULL, 1, &kept), 0);
+        cr_assert_eq(locus_prefix_probe(prefix, &id, NULL, 1, &kept), 0);
         cr_assert_eq(locus_prefix_find(prefix, &id, 1, &found), 0);
         cr_assert_eq(locus_prefix_match(prefix, number, &id, NULL, 1, world.other), 0);
         cr_assert_eq(locus_prefix_publish(prefix, &id, NULL, 1, world.table), some ? 1 : -EINVAL);
         cr_assert_eq(locus_prefix_match(prefix, UINT64_MAX, &id, NULL, 1, world.other), some);
         cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
         cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
-        cr_assert_eq(locus_prefix_sink_start(prefix, UINT32_MAX), 0, "it has no start()");
-        cr_assert_eq(locus_prefix_sink_done(prefix, number, 0), -ESTALE);
-        cr_assert_eq(locus_prefix_shrink(prefix, (uint32_t)number), (uint32_t)number && some);
-        locus_prefix_shrink(prefix, UINT32_MAX);
+        cr_assert_eq(locus_prefix_offload_start(prefix, UINT32_MAX), 0, "it has no start()");
+        cr_assert_eq(locus_prefix_offload_done(prefix, number, 0), -ESTALE);
+        cr_assert_eq(locus_prefix_evict(prefix, (uint32_t)number), (uint32_t)number && some);
+        locus_prefix_evict(prefix, UINT32_MAX);
         cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
     }
     EACH(uint32_t, count, edges32)
@@ -205,8 +205,8 @@ Test(edges, a_prefix_cache_answers_for_any_id_and_clock)
         unchanged(&world);
     }
     locus_prefix_stats(prefix, &stats);
-    locus_prefix_sink_stats(prefix, &sunk);
-    cr_assert(stats.blocks_known == 0 && sunk.blocks_sinking == 0);
+    locus_prefix_offload_stats(prefix, &offloaded);
+    cr_assert(stats.blocks_known == 0 && offloaded.blocks_offloading == 0);
     cr_assert_eq(locus_prefix_close(prefix), 0);
     world_close(&world);
 }
@@ -234,23 +234,23 @@ Test(edges, ids_are_made_of_any_number_of_tokens_and_any_salt)
 Test(edges, what_a_sink_says_is_not_believed_beyond_what_was_asked)
 {
     struct world world;
-    struct locus_promises *promises;
-    promises_open(&world, &promises);
+    struct locus_reservations *reservations;
+    reservations_open(&world, &reservations);
     struct locus_prefix *prefix = prefix_open(&world);
-    struct locus_promise mine = {0};
-    cr_assert_eq(locus_prefix_raise_look(prefix, ids, 5, world.other), 5);
-    cr_assert_eq(locus_prefix_raise(prefix, ids, NULL, 5, world.other), 5);
+    struct locus_reservation mine = {0};
+    cr_assert_eq(locus_prefix_load_probe(prefix, ids, 5, world.other), 5);
+    cr_assert_eq(locus_prefix_load(prefix, ids, NULL, 5, world.other), 5);
     cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
-    cr_assert_eq(locus_promise_match(promises, &mine, prefix, UINT64_MAX, ids, NULL, 8, world.other), 5);
-    cr_assert_eq(locus_promise_raise(promises, &mine, prefix, ids, NULL, 8, world.other), -EAGAIN, "no block is free");
+    cr_assert_eq(locus_reservation_match(reservations, &mine, prefix, UINT64_MAX, ids, NULL, 8, world.other), 5);
+    cr_assert_eq(locus_reservation_load(reservations, &mine, prefix, ids, NULL, 8, world.other), -EAGAIN, "no block is free");
     cr_assert_eq(locus_owner_truncate(world.owner, world.other, 0), 0);
     EACH(uint32_t, count, edges32)
     {
-        cr_assert_eq(locus_promise_sink_start(promises, prefix, count), 0);
+        cr_assert_eq(locus_reservation_offload_start(reservations, prefix, count), 0);
     }
-    promised_is(promises, 0, BLOCKS - 3);
+    reserved_is(reservations, 0, BLOCKS - 3);
     cr_assert_eq(locus_prefix_close(prefix), 0);
-    locus_promises_close(promises);
+    locus_reservations_close(reservations);
     world_close(&world);
 }
 
@@ -258,15 +258,15 @@ Test(edges, lists_end)
 {
     EACH(uint32_t, i, edges32)
     {
-        cr_assert(i < 16 || (!locus_evict_at(i) && !locus_sink_at(i) && !locus_score_at(i) && !locus_residency_at(i)));
+        cr_assert(i < 16 || (!locus_evict_at(i) && !locus_demote_at(i) && !locus_score_at(i) && !locus_adapter_policy_at(i)));
     }
     cr_assert_null(locus_evict_find(""));
-    cr_assert_null(locus_sink_find(""));
+    cr_assert_null(locus_demote_find(""));
     cr_assert_null(locus_score_find(""));
-    cr_assert_null(locus_residency_find(""));
+    cr_assert_null(locus_adapter_policy_find(""));
     EACH(int, place, edges_int)
     {
-        cr_assert(locus_residence_name((enum locus_residence)place) || place < 0 || place > LOCUS_RESIDENCE_HOT);
+        cr_assert(locus_adapter_place_name((enum locus_adapter_place)place) || place < 0 || place > LOCUS_ADAPTER_HOT);
     }
 }
 

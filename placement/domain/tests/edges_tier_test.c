@@ -19,8 +19,10 @@ static void done(struct locus_tier_op *op, int result)
 
 static struct locus_tier_far_config far_usual(void)
 {
-    return (struct locus_tier_far_config){
-        .size = sizeof(struct locus_tier_far_config), .bytes = TIER_BYTES, .unit_bytes = UNIT_BYTES, .node = LOCUS_NODE_ANY};
+    return (struct locus_tier_far_config){.size = sizeof(struct locus_tier_far_config),
+                                          .bytes = TIER_BYTES,
+                                          .unit_bytes = UNIT_BYTES,
+                                          .node = LOCUS_NODE_ANY};
 }
 
 typedef int far_open_fn(struct locus_tier **out, const struct locus_tier_far_config *config);
@@ -237,69 +239,69 @@ Test(edges, a_sink_policy_sends_an_object_of_any_numbers_to_a_tier_that_holds_it
     EACH(uint64_t, latency_ns, edges64)
     EACH(uint64_t, rate, edges64)
     {
-        const struct locus_sink_tier tiers[2] = {
+        const struct locus_demote_tier tiers[2] = {
             {.bytes = UINT64_MAX, .bytes_free = latency_ns, .latency_ns = latency_ns, .bytes_per_s = rate},
             {.bytes = bytes, .bytes_free = bytes, .latency_ns = rate, .bytes_per_s = bytes}};
-        uint64_t load_ns = locus_sink_load_ns(&tiers[0], bytes);
+        uint64_t load_ns = locus_demote_load_ns(&tiers[0], bytes);
         long double exact_ns = (long double)latency_ns + (long double)bytes * 1e9L / (long double)rate;
         cr_assert(load_ns >= latency_ns);
         cr_assert(rate == 0 || exact_ns >= 0x1p64L ? load_ns == UINT64_MAX : (long double)load_ns <= exact_ns * 1.000001L + 1);
         EACH(uint32_t, at, edges32)
         {
-            struct locus_sink_object object = {
+            struct locus_demote_object object = {
                 .bytes = bytes, .idle_ns = rate, .uses = latency_ns, .compute_ns = bytes, .at = at, .exact = at % 2};
-            for (uint32_t i = 0; locus_sink_at(i); i++) {
-                uint32_t to = locus_sink_at(i)->to(&object, tiers, 2);
-                cr_assert(to == LOCUS_SINK_DROP || (to < 2 && (at == UINT32_MAX || to > at) && tiers[to].bytes >= bytes));
+            for (uint32_t i = 0; locus_demote_at(i); i++) {
+                uint32_t to = locus_demote_at(i)->to(&object, tiers, 2);
+                cr_assert(to == LOCUS_DEMOTE_DROP || (to < 2 && (at == UINT32_MAX || to > at) && tiers[to].bytes >= bytes));
             }
-            cr_assert_eq(locus_sink_next(&object, tiers, 0, at, true), LOCUS_SINK_DROP);
-            cr_assert_eq(locus_sink_next(&object, tiers, 2, 2 + at % 9, false), LOCUS_SINK_DROP);
+            cr_assert_eq(locus_demote_next(&object, tiers, 0, at, true), LOCUS_DEMOTE_DROP);
+            cr_assert_eq(locus_demote_next(&object, tiers, 2, 2 + at % 9, false), LOCUS_DEMOTE_DROP);
         }
     }
 }
 
-static void sink_tried(struct locus_tier *tier, struct locus_tier_sink_config config, bool possible)
+static void connector_tried(struct locus_tier *tier, struct locus_offload_config config, bool possible)
 {
-    struct locus_tier_sink *sink = NULL;
-    struct locus_tier_sink_stats stats;
-    struct locus_prefix_sink table;
+    struct locus_offload *connector = NULL;
+    struct locus_offload_stats stats;
+    struct locus_offload_ops table;
     config.tier[0] = tier;
-    int error = locus_tier_sink_open(&sink, &config);
+    int error = locus_offload_open(&connector, &config);
     cr_assert_eq(error, possible ? 0 : -EINVAL);
     if (error)
         return;
-    locus_tier_sink_table(sink, &table);
-    locus_tier_sink_stats(sink, &stats);
+    locus_offload_connector(connector, &table);
+    locus_offload_stats(connector, &stats);
     cr_assert(stats.blocks[0] == 0 && table.store && table.tag == config.tag);
-    cr_assert_eq(locus_tier_sink_poll(sink, NULL, UINT64_MAX), 0);
-    cr_assert_eq(locus_tier_sink_close(sink), 0);
+    cr_assert_eq(locus_offload_poll(connector, NULL, UINT64_MAX), 0);
+    cr_assert_eq(locus_offload_close(connector), 0);
 }
 
 Test(edges, tiers_below_a_cache_of_any_numbers_are_opened_or_refused)
 {
     struct locus_tier_far_config far = far_usual();
-    const struct locus_tier_sink_config usual = {.size = sizeof usual, .blocks = {4}, .block_bytes = 1024};
+    const struct locus_offload_config usual = {.size = sizeof usual, .blocks = {4}, .block_bytes = 1024};
     struct locus_tier *tier;
     cr_assert_eq(locus_tier_far_open(&tier, &far), 0);
     EACH(uint64_t, value, edges64)
     {
-        struct locus_tier_sink_config config = usual;
+        struct locus_offload_config config = usual;
         config.block_bytes = value;
         bool wraps = (unsigned __int128)value * 4 > UINT64_MAX || value >= SIZE_MAX / 65 - 4096;
-        sink_tried(tier, config, value && !wraps);
+        connector_tried(tier, config, value && !wraps);
         config = usual;
         config.copies = (uint32_t)value;
-        sink_tried(tier, config, (uint32_t)value <= 64);
+        connector_tried(tier, config, (uint32_t)value <= 64);
         config = usual;
         config.blocks[1] = (uint32_t)value;
-        sink_tried(tier, config, (uint32_t)value == 0);
+        connector_tried(tier, config, (uint32_t)value == 0);
         config = usual;
         config.tag = config.compute_ns = config.latency_ns[0] = config.bytes_per_s[0] = value;
-        sink_tried(tier, config, true);
+        connector_tried(tier, config, true);
         config = usual;
         config.blocks[0] = (uint32_t)value;
         if (config.blocks[0] <= 64 || config.blocks[0] >= UINT32_MAX / 8) // others would take gigabytes
-            sink_tried(tier, config, config.blocks[0] && config.blocks[0] <= 64);
+            connector_tried(tier, config, config.blocks[0] && config.blocks[0] <= 64);
     }
     locus_tier_close(tier);
 }

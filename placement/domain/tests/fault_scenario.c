@@ -4,7 +4,7 @@
 //
 // A mapped and bound pool of home 0, whose owner is a spawned thread, and a heap pool of home 1, whose owner is main, share one
 // table: both grow it, owner 0 retires it, main pushes it, both drain it. Before that the pool of home 1, which is shared, has a
-// fork, a copy, a prefix cache and a promise. Then ranges of an arena of pages are evicted for a longer one and prepared as a
+// fork, a copy, a prefix cache and a reservation. Then ranges of an arena of pages are evicted for a longer one and prepared as a
 // set, and an adapter is loaded, used and swapped between the arena and tiers in memory. In every case: each function returns 0
 // or the injected error, no thread waits for one that was never started, every block is home in the end, and all memory from the
 // heap and the kernel is given back.
@@ -14,7 +14,7 @@
 //
 // Exit 0: finished, and no fault was reached. 3: a fault was hit, and reported as an error. 77: the fault cannot happen here.
 // Anything else is a bug.
-#include "placement/domain/locus.h"
+#include "locus/locus.h"
 #include "topo/topo.h"
 
 #include <dlfcn.h>
@@ -214,15 +214,16 @@ static int owners(struct scene *scene)
     return locus_table_init(scene->table, 2, 16, TOKENS_PER_BLOCK);
 }
 
-static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_promises *promises, struct locus_table *fork)
+static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_reservations *reservations,
+                 struct locus_table *fork)
 {
     struct locus_owner *owner = scene->owner[1];
-    struct locus_promise promise = {0};
+    struct locus_reservation reservation = {0};
     const struct locus_id ids[] = {{{1, 0}}, {{2, 0}}};
     const uint32_t tokens[2 * TOKENS_PER_BLOCK] = {0};
-    int result = locus_promise_admit(promises, &promise, 3, 4);
+    int result = locus_reservation_admit(reservations, &reservation, 3, 4);
     if (!result)
-        result = locus_promise_grow(promises, &promise, scene->table, 3);
+        result = locus_reservation_grow(reservations, &reservation, scene->table, 3);
     if (!result && !EXPECT(scene, locus_prefix_publish(prefix, ids, tokens, 2, scene->table) == 2))
         result = -EIO;
     if (!result)
@@ -233,16 +234,16 @@ static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_
     EXPECT(scene, locus_owner_truncate(owner, fork, 0) == 0 && locus_owner_truncate(owner, scene->table, 0) == 0);
     if (!result)
         EXPECT(scene, locus_prefix_match(prefix, 1, ids, tokens, 2, fork) == 2 && locus_owner_truncate(owner, fork, 0) == 0);
-    locus_promise_end(promises, &promise);
+    locus_reservation_end(reservations, &reservation);
     return result;
 }
 
 static int sharing(struct scene *scene)
 {
     struct locus_prefix_config cache = {.size = sizeof cache, .owner = scene->owner[1], .tokens_per_block = TOKENS_PER_BLOCK};
-    struct locus_promises_config admission = {.size = sizeof admission, .owner = scene->owner[1]};
+    struct locus_reservations_config admission = {.size = sizeof admission, .owner = scene->owner[1]};
     struct locus_prefix *prefix = NULL;
-    struct locus_promises *promises = NULL;
+    struct locus_reservations *reservations = NULL;
     struct locus_table *fork = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, 16));
     int result = fork ? locus_table_init(fork, 2, 16, TOKENS_PER_BLOCK) : -ENOMEM;
     if (!result)
@@ -250,10 +251,10 @@ static int sharing(struct scene *scene)
     if (!result) {
         result = locus_prefix_open(&prefix, &cache);
         if (!result)
-            result = locus_promises_open(&promises, &admission);
+            result = locus_reservations_open(&reservations, &admission);
         if (!result)
-            result = share(scene, prefix, promises, fork);
-        locus_promises_close(promises);
+            result = share(scene, prefix, reservations, fork);
+        locus_reservations_close(reservations);
         EXPECT(scene, locus_prefix_close(prefix) == 0);
         locus_owner_leave(scene->owner[1]);
     }
@@ -282,25 +283,25 @@ static int region(struct scene *scene)
 // The arena's ranges: one leaves for a longer one, and two become visible together.
 static int ranges(struct locus_pages *pages)
 {
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1, .owner = 1};
-    struct locus_pages_ask many = {.kind = LOCUS_PAGES_ADAPTER, .pages = ARENA_PAGES, .owner = 2};
-    struct locus_pages_ask both[] = {one, one};
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1, .owner = 1};
+    struct locus_pages_request many = {.kind = LOCUS_PAGES_ADAPTER, .pages = ARENA_PAGES, .owner = 2};
+    struct locus_pages_request both[] = {one, one};
     struct locus_magazine *magazine = NULL;
-    struct locus_set *set = NULL;
+    struct locus_pages_set *set = NULL;
     locus_range range, two[2];
     int result = locus_magazine_open(&magazine, pages);
     if (!result)
-        result = locus_pages_allocate(pages, magazine, &one, &range);
+        result = locus_pages_alloc(pages, magazine, &one, &range);
     if (!result) {
         locus_pages_unpin(pages, range);
-        result = locus_pages_allocate(pages, NULL, &many, &range);
+        result = locus_pages_alloc(pages, NULL, &many, &range);
     }
     if (!result) {
         locus_pages_unpin(pages, range);
-        result = locus_set_prepare(&set, pages, both, 2, two);
+        result = locus_pages_set_prepare(&set, pages, both, 2, two);
     }
     if (!result) {
-        locus_set_commit(set);
+        locus_pages_set_commit(set);
         locus_pages_unpin(pages, two[0]);
         locus_pages_unpin(pages, two[1]);
     }
@@ -331,7 +332,7 @@ static int waiting(struct scene *scene)
                                        .policy = scene->policy,
                                        .node = scene->node};
     struct locus_tier_far_config memory = {.size = sizeof memory, .bytes = 1 << 18, .unit_bytes = 4096, .node = LOCUS_NODE_ANY};
-    struct locus_adapters_config config = {.size = sizeof config, .residency = {.adapters = 8}};
+    struct locus_adapters_config config = {.size = sizeof config, .policy_config = {.adapters = 8}};
     struct locus_adapters *adapters = NULL;
     int result = locus_pages_open(&config.pages, &arena);
     if (!result)

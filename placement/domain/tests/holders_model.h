@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "locus/domain.h"
+#include "locus/offload.h"
 #include "placement/blocks/tests/stress.h"
-#include "placement/domain/domain.h"
-#include "placement/sharing/prefix_sink.h"
 #include "topo/topo.h"
 
 #define HOMES 3u
@@ -21,7 +21,7 @@
 #define LOOSE 4u
 #define HOLDERS_MAX 48u
 #define REPORTS 256u
-#define SINK_TAG UINT64_MAX // no table has it
+#define OFFLOAD_TAG UINT64_MAX // no table has it
 
 static inline struct locus_id id_of(uint32_t position, uint32_t variant)
 {
@@ -31,8 +31,8 @@ static inline struct locus_id id_of(uint32_t position, uint32_t variant)
 enum state { FREE_NOW, OUT, KEPT, WORN };
 enum kind { GROW, TAKE, FORK, WRITE, CUT, RETIRE, DRAIN, FREE, DAMAGE, PUBLISH, MATCH, SHRINK, SINK, KINDS };
 
-static const char *const kind_names[KINDS] = {"grow", "take",   "fork",    "write", "cut",    "retire", "drain",
-                                              "free", "damage", "publish", "match", "shrink", "sink"};
+static const char *const kind_names[KINDS] = {"grow", "take",   "fork",    "write", "cut",   "retire", "drain",
+                                              "free", "damage", "publish", "match", "evict", "offload"};
 static const char *const error_names[] = {"double", "stale", "foreign", "range", "not-held"};
 
 struct model_block {
@@ -41,7 +41,7 @@ struct model_block {
     uint32_t holders;
     uint64_t tag[HOLDERS_MAX];
     bool by_tag;                // another one has let this handle go
-    bool published, sinking;
+    bool published, offloading;
     struct locus_id id;
 };
 
@@ -51,8 +51,8 @@ struct home {
     struct locus_owner *owner;
     struct locus_prefix *prefix;
     struct model_block block[BLOCKS];
-    locus_block loose_block[LOOSE], sink_block[BLOCKS]; // taken by hand; being stored
-    uint32_t loose, sinking;
+    locus_block loose_block[LOOSE], offload_block[BLOCKS]; // taken by hand; being stored
+    uint32_t loose, offloading;
     uint64_t freed, refused[LOCUS_FREE_ERRORS_COUNT];
 };
 
@@ -302,13 +302,13 @@ static inline int model_share(struct world *world, struct home *home, const stru
     return 0;
 }
 
-static inline void model_sink(struct world *world, locus_block handle)
+static inline void model_offload(struct world *world, locus_block handle)
 {
     struct model_block *block = block_of(world, handle);
     STRESS_EXPECT(block->state == KEPT && block->handle == handle);
-    model_adopt(world, block, SINK_TAG);
+    model_adopt(world, block, OFFLOAD_TAG);
     block->published = false;
-    block->sinking = true;
+    block->offloading = true;
 }
 
 static inline bool is_mine(const struct world *world, const struct home *home, locus_block handle)

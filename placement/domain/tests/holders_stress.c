@@ -6,7 +6,7 @@
 //
 // A round is one to three homes of its own make: a domain, or pools with owners; shared or not, with tags or without, any order of
 // reuse, with few generations, with prefix caches or without. Calls: grow, take by hand, fork, cut, truncate, write, publish,
-// match, shrink, sink, retire and push, drain; and frees of handles that are right, freed already, of an older use, of another
+// match, evict, offload, retire and push, drain; and frees of handles that are right, freed already, of an older use, of another
 // home, of no block, under a wrong tag, or twice in one batch. Tables are given such handles, too, and bring them home.
 //
 // After each call the model compares what it returned, which handles were refused, as what, and under which tag, and the
@@ -14,19 +14,13 @@
 //
 // One kind of handle is not tried: that of a free block's *next* use. Nobody has it, and a pool takes it for a live one.
 #include "placement/domain/tests/holders_model.h"
+#include "placement/domain/tests/holders_world.h"
 
 #include <errno.h>
 
 #define CALLS_OF_A_ROUND 4000u
 
 // --- the library beside the model ----------------------------------------------------------------------------------------------
-
-static void on_error(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
-{
-    struct reports *got = &((struct world *)context)->got;
-    STRESS_EXPECT(got->count < REPORTS);
-    got->report[got->count++] = (struct report){error, block, tag};
-}
 
 static void compare(struct world *world)
 {
@@ -45,7 +39,7 @@ static void compare(struct world *world)
             sharers += home->block[i].holders > 1 ? home->block[i].holders - 1 : 0;
         STRESS_EXPECT(stats.sharers == sharers && stats.freed == home->freed);
         STRESS_EXPECT(stats.blocks_free == model_count(home, FREE_NOW) && stats.outstanding == model_count(home, OUT));
-        STRESS_EXPECT(stats.blocks_kept == model_count(home, KEPT) && stats.blocks_worn == model_count(home, WORN));
+        STRESS_EXPECT(stats.blocks_cached == model_count(home, KEPT) && stats.blocks_worn == model_count(home, WORN));
         STRESS_EXPECT(memcmp(stats.refused, home->refused, sizeof stats.refused) == 0);
     }
 }
@@ -53,7 +47,7 @@ static void compare(struct world *world)
 // A tag counts for itself and for its square, so that two wrong ones do not make up for each other.
 static void on_out(void *context, locus_block block, uint64_t tag)
 {
-    uint64_t (*sums)[3] = context;
+    uint64_t(*sums)[3] = context;
     sums[locus_block_index(block)][0]++;
     sums[locus_block_index(block)][1] += tag;
     sums[locus_block_index(block)][2] += tag * tag;
@@ -143,8 +137,8 @@ static void drain(struct world *world, struct home *home)
         drained = world->domain ? locus_domain_drain(world->domain, home->ordinal) : locus_owner_drain(home->owner);
     } else { // by budget, until nothing is left
         for (uint32_t calls = 0; calls < 2 * SEQS * CAPACITY; calls++)
-            drained += world->domain ? locus_domain_drain_some(world->domain, home->ordinal, 3)
-                                     : locus_owner_drain_some(home->owner, 3);
+            drained +=
+                world->domain ? locus_domain_drain_some(world->domain, home->ordinal, 3) : locus_owner_drain_some(home->owner, 3);
     }
     STRESS_EXPECT(drained == accepted);
     reclaim(world);
@@ -303,7 +297,8 @@ static void do_cut(struct world *world)
     bool foreign = homes_of_some(table, keep, before) & ~(UINT64_C(1) << home->ordinal);
     if (!foreign)
         model_free_of(world, home, table->blocks + keep, before - keep, table->tag);
-    int error = any(world, 2) ? locus_owner_cut(home->owner, table, keep * TOKENS) : locus_owner_truncate(home->owner, table, keep);
+    int error = any(world, 2) ? locus_owner_truncate_tokens(home->owner, table, keep * TOKENS)
+                              : locus_owner_truncate(home->owner, table, keep);
     STRESS_EXPECT(error == (foreign ? -EXDEV : 0) && table->count == (foreign ? before : keep));
     STRESS_EXPECT(table->homes == homes_of(table) || foreign);
     world->done[CUT] += !foreign;
@@ -361,7 +356,7 @@ static void do_free(struct world *world)
     }
     const struct model_block *block = block_of(world, batch[0]);
     uint64_t tag = some_tag(world, block ? block : &home->block[0]);
-    if (tag == SINK_TAG)
+    if (tag == OFFLOAD_TAG)
         return;
     for (uint32_t i = 0; i < count; i++)
         accepted += model_free(world, home, batch[i], tag);
@@ -453,131 +448,38 @@ static void do_match(struct world *world)
     world->done[MATCH] += found > 0;
 }
 
-static void do_shrink(struct world *world)
+static void do_evict(struct world *world)
 {
     struct home *home = any_home(world);
     uint32_t count = any(world, 3), kept = model_count(home, KEPT), leaves = count < kept ? count : kept;
     if (!home->prefix)
         return;
-    STRESS_EXPECT(locus_prefix_shrink(home->prefix, count) == leaves);
+    STRESS_EXPECT(locus_prefix_evict(home->prefix, count) == leaves);
     model_evicted(home, leaves);
     world->done[SHRINK] += leaves > 0;
 }
 
-static void do_sink(struct world *world)
+static void do_offload(struct world *world)
 {
     struct home *home = any_home(world);
     if (!home->prefix || !world->tags) // without tags a stale table would free what the store reads
         return;
-    if (home->sinking && any(world, 2)) {
-        locus_block block = home->sink_block[--home->sinking];
-        block_of(world, block)->sinking = false;
-        model_free(world, home, block, SINK_TAG);
-        STRESS_EXPECT(locus_prefix_sink_done(home->prefix, block, 0) == 0);
-        STRESS_EXPECT(locus_prefix_sink_done(home->prefix, block, 0) == -ESTALE);
-    } else if (home->sinking < BLOCKS) {
-        uint32_t before = home->sinking, started = locus_prefix_sink_start(home->prefix, 1);
-        STRESS_EXPECT(started == (model_count(home, KEPT) > 0) && home->sinking == before + started);
-        for (uint32_t i = before; i < home->sinking; i++)
-            model_sink(world, home->sink_block[i]);
+    if (home->offloading && any(world, 2)) {
+        locus_block block = home->offload_block[--home->offloading];
+        block_of(world, block)->offloading = false;
+        model_free(world, home, block, OFFLOAD_TAG);
+        STRESS_EXPECT(locus_prefix_offload_done(home->prefix, block, 0) == 0);
+        STRESS_EXPECT(locus_prefix_offload_done(home->prefix, block, 0) == -ESTALE);
+    } else if (home->offloading < BLOCKS) {
+        uint32_t before = home->offloading, started = locus_prefix_offload_start(home->prefix, 1);
+        STRESS_EXPECT(started == (model_count(home, KEPT) > 0) && home->offloading == before + started);
+        for (uint32_t i = before; i < home->offloading; i++)
+            model_offload(world, home->offload_block[i]);
         world->done[SINK] += started;
     }
 }
 
 // --- rounds --------------------------------------------------------------------------------------------------------------------
-
-static int sink_store(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)
-{
-    (void)context, (void)id, (void)parent, (void)block, (void)bytes;
-    return 0;
-}
-
-static int sink_start(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes,
-                      locus_block handle)
-{
-    struct home *home = context;
-    (void)id, (void)parent, (void)block, (void)bytes;
-    home->sink_block[home->sinking++] = handle;
-    return 0;
-}
-
-static uint32_t sink_look(void *context, const struct locus_id ids[], uint32_t count)
-{
-    (void)context, (void)ids, (void)count;
-    return 0;
-}
-
-static uint32_t sink_load(void *context, const struct locus_id ids[], void *const blocks[], uint32_t count, size_t bytes)
-{
-    (void)context, (void)ids, (void)blocks, (void)count, (void)bytes;
-    return 0;
-}
-
-static void domain_open(struct world *world)
-{
-    int nodes[HOMES] = {0};
-    while (!locus_node_allowed(nodes[0]))
-        nodes[0]++;
-    for (uint32_t h = 1; h < HOMES; h++)
-        nodes[h] = nodes[0];
-    struct locus_domain_config config = {
-        .size = sizeof config,
-        .nodes = nodes,
-        .nodes_count = world->homes,
-        .lanes = 1,
-        .blocks = 3 + any(world, BLOCKS - 2),
-        .block_bytes = 64,
-        .tags = world->tags,
-        .exhausted = any(world, 2) ? LOCUS_EXHAUSTED_REFUSE : LOCUS_EXHAUSTED_WAIT,
-        .shared = world->shared,
-        .sole = any(world, 2),
-    };
-    STRESS_EXPECT(locus_domain_open(&world->domain, &config) == 0);
-    world->way = locus_domain_route(world->domain, 0);
-    for (uint32_t h = 0; h < world->homes; h++) {
-        world->home[h].owner = locus_domain_owner(world->domain, h);
-        world->home[h].pool = locus_owner_pool(world->home[h].owner);
-        world->home[h].blocks = config.blocks;
-    }
-}
-
-static void pools_open(struct world *world)
-{
-    bool sole = any(world, 2);
-    world->way = &world->route;
-    for (uint32_t h = 0; h < world->homes; h++) {
-        struct home *home = &world->home[h];
-        home->blocks = 3 + any(world, BLOCKS - 2);
-        struct locus_pool_config pool = {
-            .size = sizeof pool,
-            .home = h,
-            .blocks = home->blocks,
-            .block_bytes = 64,
-            .reuse = (enum locus_reuse)any(world, LOCUS_REUSE_RUNS + 1),
-            .node = LOCUS_NODE_ANY,
-            .tags = world->tags,
-            .generations = any(world, 4) ? 0 : 60 + any(world, 200),
-            .shared = world->shared,
-        };
-        STRESS_EXPECT(locus_pool_open(&home->pool, &pool) == 0);
-        struct locus_owner_config owner = {.size = sizeof owner, .pool = home->pool, .lanes = 1};
-        STRESS_EXPECT(locus_owner_open(&home->owner, &owner) == 0);
-        STRESS_EXPECT((sole ? locus_route_add_sole : locus_route_add)(&world->route, home->owner, 0) == 0);
-    }
-}
-
-static void prefix_open(struct world *world, struct home *home)
-{
-    uint32_t policies = 0;
-    struct locus_prefix_sink sink = {
-        .size = sizeof sink, .context = home, .store = sink_store, .start = sink_start, .look = sink_look, .load = sink_load};
-    sink.tag = SINK_TAG;
-    while (locus_evict_at(policies))
-        policies++;
-    struct locus_prefix_config config = {
-        .size = sizeof config, .owner = home->owner, .evict = locus_evict_at(any(world, policies)), .sink = &sink};
-    STRESS_EXPECT(locus_prefix_open(&home->prefix, &config) == 0);
-}
 
 static void world_open(struct world *world)
 {
@@ -626,8 +528,8 @@ static void world_close(struct world *world)
         struct home *home = &world->home[h];
         struct locus_pool_stats stats;
         uint32_t calls;
-        while (home->sinking)
-            STRESS_EXPECT(locus_prefix_sink_done(home->prefix, home->sink_block[--home->sinking], 0) == 0);
+        while (home->offloading)
+            STRESS_EXPECT(locus_prefix_offload_done(home->prefix, home->offload_block[--home->offloading], 0) == 0);
         STRESS_EXPECT(locus_pool_each_out(home->pool, free_reported, home->pool, &calls) == 0);
         STRESS_EXPECT(locus_prefix_close(home->prefix) == 0);
         locus_pool_stats(home->pool, &stats);
@@ -646,10 +548,10 @@ static void world_close(struct world *world)
 
 static void call(struct world *world)
 {
-    static void (*const calls[])(struct world *) = {
-        do_grow,   do_grow,   do_take,  do_fork,  do_fork,    do_fork,  do_write,  do_write, do_cut,    do_cut,    do_retire,
-        do_retire, do_retire, do_drain, do_drain, do_free,    do_free,  do_loose,  do_loose, do_damage, do_publish, do_publish,
-        do_match,  do_match,  do_match, do_shrink, do_sink};
+    static void (*const calls[])(struct world *) = {do_grow,    do_grow,  do_take,  do_fork,   do_fork,   do_fork,   do_write,
+                                                    do_write,   do_cut,   do_cut,   do_retire, do_retire, do_retire, do_drain,
+                                                    do_drain,   do_free,  do_free,  do_loose,  do_loose,  do_damage, do_publish,
+                                                    do_publish, do_match, do_match, do_match,  do_evict,  do_offload};
     world->expected.count = world->got.count = 0;
     calls[any(world, sizeof calls / sizeof *calls)](world);
     reclaim(world);

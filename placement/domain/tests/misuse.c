@@ -16,8 +16,8 @@ static struct locus_owner *owner;
 static struct locus_domain *domain;
 static struct locus_table *table;
 static struct locus_prefix *prefix;
-static struct locus_promises *promises;
-static struct locus_promise promise;
+static struct locus_reservations *promises;
+static struct locus_reservation promise;
 
 // A mistake, and what liblocus answers to it.
 #define ANSWERS(name, right)                                                                                                       \
@@ -37,14 +37,14 @@ ANSWERS(leave, locus_owner_leave(owner) == -EPERM)
 static int push_twice(void)
 {
     struct locus_route route = {0};
-    return locus_route_add_sole(&route, owner, 0) == 0 && locus_owner_retire(owner, table) == 0 &&
+    return locus_route_add_exclusive(&route, owner, 0) == 0 && locus_owner_retire(owner, table) == 0 &&
            locus_table_push(&route, table) == 0 && locus_table_push(&route, table) == 0 && locus_owner_drain(owner) == 1;
 }
 
 static int push_astray(void)
 {
     struct locus_route route = {0};
-    return locus_route_add_sole(&route, owner, 0) == 0 && locus_table_append(table, locus_block_make(1, 0, 1)) == 0 &&
+    return locus_route_add_exclusive(&route, owner, 0) == 0 && locus_table_append(table, locus_block_make(1, 0, 1)) == 0 &&
            locus_owner_retire(owner, table) == 0 && locus_table_push(&route, table) == 0 && locus_owner_drain(owner) == 0;
 }
 
@@ -92,7 +92,7 @@ static int address_of_free(void)
 ANSWERS(home_grow, locus_domain_grow(domain, 5, table, 1) == -EINVAL)
 ANSWERS(home_drain, locus_domain_drain(domain, 5) == 0)
 ANSWERS(home_reclaimed, locus_domain_next_reclaimed(domain, 5) == NULL)
-ANSWERS(home_withdraw, locus_domain_withdraw(domain, 5) == -EINVAL)
+ANSWERS(home_withdraw, locus_domain_cancel(domain, 5) == -EINVAL)
 ANSWERS(home_owner, locus_domain_owner(domain, 5) == NULL)
 ANSWERS(home_node, locus_domain_node(domain, 5) == LOCUS_NODE_ANY)
 ANSWERS(role_domain_grow, locus_domain_grow(domain, 0, table, 1) == -EPERM)
@@ -104,8 +104,8 @@ ANSWERS(share_fork, locus_owner_fork(owner, table, table) == -EPERM)
 ANSWERS(share_write, locus_owner_write(owner, table, 0, 1, 1) == -EPERM)
 ANSWERS(share_match, locus_prefix_match(prefix, 0, &id, NULL, 1, table) == -EPERM)
 ANSWERS(share_publish, locus_prefix_publish(prefix, &id, NULL, 1, table) == -EPERM)
-ANSWERS(share_shrink, locus_prefix_shrink(prefix, 1) == 0)
-ANSWERS(promise_grow, locus_promise_grow(promises, &promise, table, 1) == -EPERM)
+ANSWERS(share_shrink, locus_prefix_evict(prefix, 1) == 0)
+ANSWERS(promise_grow, locus_reservation_grow(promises, &promise, table, 1) == -EPERM)
 ANSWERS(home_write, locus_domain_write(domain, 5, table, 0, 1, 1, table) == -EINVAL)
 
 static const struct misuse {
@@ -137,13 +137,13 @@ static const struct misuse {
     {"write-without-the-role", "locus_owner_write", "role", share_write, 1},
     {"match-without-the-role", "locus_prefix_match", "role", share_match, 1},
     {"publish-without-the-role", "locus_prefix_publish", "role", share_publish, 1},
-    {"shrink-without-the-role", "locus_prefix_shrink", "role", share_shrink, 1},
-    {"promised-grow-without-the-role", "locus_promise_grow", "role", promise_grow, 1},
+    {"shrink-without-the-role", "locus_prefix_evict", "role", share_shrink, 1},
+    {"promised-grow-without-the-role", "locus_reservation_grow", "role", promise_grow, 1},
     {"write-in-no-home", "locus_domain_write", "no home 5", home_write, 0},
     {"grow-in-no-home", "locus_domain_grow", "no home 5", home_grow, 0},
     {"drain-in-no-home", "locus_domain_drain", "no home 5", home_drain, 0},
     {"reclaimed-in-no-home", "locus_domain_next_reclaimed", "no home 5", home_reclaimed, 0},
-    {"withdraw-in-no-home", "locus_domain_withdraw", "no home 5", home_withdraw, 0},
+    {"withdraw-in-no-home", "locus_domain_cancel", "no home 5", home_withdraw, 0},
     {"owner-of-no-home", "locus_domain_owner", "no home 5", home_owner, 0},
     {"node-of-no-home", "locus_domain_node", "no home 5", home_node, 0},
 };
@@ -166,9 +166,9 @@ static int make(const struct misuse *misuse)
 static int set_up_sharing(void)
 {
     struct locus_prefix_config cache = {.size = sizeof cache, .owner = owner};
-    struct locus_promises_config admission = {.size = sizeof admission, .owner = owner};
+    struct locus_reservations_config admission = {.size = sizeof admission, .owner = owner};
     int error = locus_prefix_open(&prefix, &cache);
-    return error ? error : locus_promises_open(&promises, &admission);
+    return error ? error : locus_reservations_open(&promises, &admission);
 }
 
 // One pool with an owner, one domain of two homes; this thread holds all roles.

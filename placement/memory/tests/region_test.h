@@ -5,7 +5,7 @@
 #ifndef LOCUS_TESTS_REGION_TEST_H
 #define LOCUS_TESTS_REGION_TEST_H
 
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 #include "topo/topo.h"
 
 #include <criterion/criterion.h>

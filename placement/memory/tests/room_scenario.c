@@ -10,7 +10,7 @@
 //
 // Exit status: 0; 1 something else happened; 77 there is no node of 64 MiB or less, no mbind, or no FILE. Killed: the bind was let
 // through.
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 #include "topo/topo.h"
 
 #include <errno.h>

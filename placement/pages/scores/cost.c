@@ -3,7 +3,7 @@
 // cost: what is cheap to bring back leaves first. Definition: the score is the cost of bringing the range back, divided by
 // the product of its pages and its idle time. If a range comes back with a probability that falls as one over its idle time, that
 // is what each page of its room is worth. An idle time of 0 counts as 1 ns.
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 
 static double score(const struct locus_score_view *view)
 {

@@ -2,7 +2,7 @@
 //
 // lru: the range that was used longest ago leaves first. Definition: the score is minus the idle time. All ranges age alike,
 // so their order changes only by use.
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 
 static double score(const struct locus_score_view *view)
 {

@@ -2,7 +2,7 @@
 //
 // lru_size: large ranges leave earlier, because one of them makes as much room as several small ones. Definition: the score
 // is minus the product of idle time and pages, the space-time that the range has held in vain.
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 
 static double score(const struct locus_score_view *view)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// score: the list of scores, gathered by the linker as that of the policies is (placement/retention/evict.c).
+// score: the list of scores, gathered by the linker as that of the policies is (placement/evict/evict.c).
 #include <string.h>
 
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 
 extern const struct locus_score_ops *const __start_locus_scores[] __attribute__((weak));
 extern const struct locus_score_ops *const __stop_locus_scores[] __attribute__((weak));

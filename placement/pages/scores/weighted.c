@@ -6,7 +6,7 @@
 //
 // Nine seconds after its last use nothing but the kind decides: recency is then worth less than the step between two kinds. The
 // size counts in favour of large ranges. Both are the document's, and are kept as they are, to be measured.
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 
 #define COLD_NS UINT64_C(60000000000) // the document names no age for a cold adapter; this is its window of access
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// leave: who leaves, for one page and for a stretch, by which score, and between the watermarks.
+// leave: who leaves, for one page and for an extent, by which score, and between the watermarks.
 #include "pages_test.h"
 
 #include <float.h>
@@ -19,15 +19,15 @@ Test(pages_evict, the_least_recently_used_range_leaves_for_one_page)
 {
     struct locus_pages *pages = arena(8);
     locus_range old = resident(pages, 3, 1, 10), used = resident(pages, 3, 2, 20), late = resident(pages, 2, 3, 30);
-    locus_pages_now(pages, 40);
+    locus_pages_set_time(pages, 40);
     cr_assert_eq(touch(pages, old), 0);
     allocated(pages, LOCUS_PAGES_SCRATCH, 1, 4);
     cr_expect_eq(touch(pages, used), -ESTALE);
     cr_expect_eq(touch(pages, old), 0);
     cr_expect_eq(touch(pages, late), 0);
     struct locus_pages_stats stats = stats_of(pages);
-    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM], 1);
-    cr_expect_eq(stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM], 3);
+    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM], 1);
+    cr_expect_eq(stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM], 3);
     cr_expect_eq(stats.pages_free, 2, "what was not needed of its pages is free");
     struct locus_pages_eviction log;
     cr_assert_eq(locus_pages_evictions(pages, &log, 1), 1);
@@ -49,14 +49,14 @@ Test(pages_evict, the_order_is_exact_across_passes_and_uses)
         ranges[i] = resident(pages, 1, (uint64_t)i, 0);
     for (int i = 0; i < RANGES; i++) {
         int at = i * 77 % RANGES;
-        locus_pages_now(pages, used_ns[at] = ++now_ns);
+        locus_pages_set_time(pages, used_ns[at] = ++now_ns);
         cr_assert_eq(touch(pages, ranges[at]), 0);
     }
     for (int left = RANGES; left > 0; left--) {
         int oldest = -1;
         if (left % 3 == 0) {
             int again = 77 * left % RANGES;
-            locus_pages_now(pages, ++now_ns);
+            locus_pages_set_time(pages, ++now_ns);
             if (used_ns[again] != UINT64_MAX && touch(pages, ranges[again]) == 0)
                 used_ns[again] = now_ns;
         }
@@ -87,18 +87,18 @@ Test(pages_evict, a_use_lasts_until_the_unpin)
 {
     struct locus_pages *pages = arena(3);
     locus_range held = resident(pages, 1, 1, 1), brief = resident(pages, 1, 2, 2);
-    locus_pages_now(pages, 3);
+    locus_pages_set_time(pages, 3);
     cr_assert_eq(locus_pages_pin(pages, held), 0);
-    locus_pages_now(pages, 4);
+    locus_pages_set_time(pages, 4);
     cr_assert_eq(touch(pages, brief), 0);
-    locus_pages_now(pages, 5);
+    locus_pages_set_time(pages, 5);
     cr_assert_eq(locus_pages_unpin(pages, held), 0);
     allocated(pages, LOCUS_PAGES_KV, 2, 3);
     cr_expect_eq(touch(pages, brief), -ESTALE);
     cr_expect_eq(touch(pages, held), 0);
 }
 
-Test(pages_evict, the_most_precious_range_of_a_stretch_decides)
+Test(pages_evict, the_most_precious_range_of_an_extent_decides)
 {
     struct locus_pages *pages = arena(6);
     const uint64_t used_ns[] = {1, 50, 2, 3, 60, 4};
@@ -109,7 +109,7 @@ Test(pages_evict, the_most_precious_range_of_a_stretch_decides)
     for (uint64_t now_ns = 1; now_ns <= 60; now_ns++)
         for (int i = 0; i < 6; i++)
             if (used_ns[i] == now_ns) {
-                locus_pages_now(pages, now_ns);
+                locus_pages_set_time(pages, now_ns);
                 cr_assert_eq(touch(pages, ranges[i]), 0);
             }
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 100, &range), 0);
@@ -124,9 +124,9 @@ Test(pages_evict, room_is_made_for_a_range_and_not_for_a_number_of_pages)
     for (uint64_t i = 0; i < 12; i++)
         ranges[i] = resident(pages, 1, i, i < 6 ? 2 * i : 2 * (17 - i)); // used last: 0 2 4 6 8 10 22 20 18 16 14 12
     cr_assert_eq(locus_pages_pin(pages, ranges[1]), 0);
-    locus_pages_now(pages, 100);
+    locus_pages_set_time(pages, 100);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 4, 100, &range), 0);
-    // The four that were used longest ago do not lie together: 1 is pinned. 2 to 5 is the stretch that was used longest ago.
+    // The four that were used longest ago do not lie together: 1 is pinned. 2 to 5 is the extent that was used longest ago.
     cr_expect_eq(first_page(range), 2);
     uint64_t owners[8];
     cr_assert_eq(evicted(pages, owners, 8), 4);
@@ -177,7 +177,7 @@ static int leave_or_not(void *context, locus_range range, enum locus_pages_kind 
 static struct locus_pages *refusing_arena(struct refusing *refusing, uint32_t count)
 {
     struct locus_pages_config config = arena_config(count);
-    config.leave = leave_or_not;
+    config.evict = leave_or_not;
     config.context = refusing;
     return refusing->pages = arena_of(&config);
 }
@@ -187,11 +187,11 @@ Test(pages_evict, a_range_that_must_stay_stays_and_another_leaves)
     struct refusing refusing = {.stays = 1};
     struct locus_pages *pages = refusing_arena(&refusing, 6);
     locus_range stays = resident(pages, 2, 1, 1), leaves = resident(pages, 4, 2, 2), range;
-    locus_pages_now(pages, 9);
+    locus_pages_set_time(pages, 9);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 3, &range), 0);
     cr_expect_eq(touch(pages, stays), 0);
     cr_expect_eq(touch(pages, leaves), -ESTALE);
-    cr_expect_eq(stats_of(pages).leave_refused, 1);
+    cr_expect_eq(stats_of(pages).evict_refused, 1);
     cr_expect_eq(refusing.calls, 2);
     cr_expect_eq(refusing.nested, -EDEADLK, "an allocation in `leave` waits for nobody");
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 6, 3, &range), -ENOMEM);
@@ -201,30 +201,30 @@ Test(pages_evict, what_must_stay_is_asked_last_the_next_time)
 {
     struct refusing refusing = {.stays = 1};
     struct locus_pages_config config = arena_config(3);
-    config.leave = leave_or_not;
+    config.evict = leave_or_not;
     config.context = &refusing;
     config.score = &locus_score_lru_size;
     struct locus_pages *pages = refusing.pages = arena_of(&config);
     for (uint64_t i = 1; i <= 3; i++)
         resident(pages, 1, i, i);
-    locus_pages_now(pages, 5);
+    locus_pages_set_time(pages, 5);
     allocated(pages, LOCUS_PAGES_KV, 1, 4);
     cr_expect_eq(refusing.calls, 2, "the first one stays, the second one leaves");
-    locus_pages_now(pages, 6);
+    locus_pages_set_time(pages, 6);
     allocated(pages, LOCUS_PAGES_KV, 1, 5);
     cr_expect_eq(refusing.calls, 3, "the third one leaves, and the first one is not asked again");
 }
 
-Test(pages_evict, a_stretch_with_a_range_that_must_stay_is_given_up)
+Test(pages_evict, a_extent_with_a_range_that_must_stay_is_given_up)
 {
     struct refusing refusing = {.stays = 1};
     struct locus_pages *pages = refusing_arena(&refusing, 6);
     locus_range gone = resident(pages, 2, 2, 1), stays = resident(pages, 2, 1, 2), late = resident(pages, 2, 3, 30), range;
-    locus_pages_now(pages, 40);
+    locus_pages_set_time(pages, 40);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 4, 4, &range), -ENOMEM);
     cr_expect_eq(touch(pages, stays), 0);
     cr_expect_eq(touch(pages, gone), -ESTALE, "it has left before the other refused");
-    cr_expect_eq(touch(pages, late), 0, "no stretch is possible without the one that stays");
+    cr_expect_eq(touch(pages, late), 0, "no extent is possible without the one that stays");
     cr_expect_eq(stats_of(pages).pages_free, 2);
 }
 
@@ -236,7 +236,7 @@ Test(pages_evict, a_free_while_it_leaves_is_a_free_and_no_eviction)
     allocated(pages, LOCUS_PAGES_KV, 1, 2);
     struct locus_pages_stats stats = stats_of(pages);
     cr_expect_eq(stats.ranges_freed, 1);
-    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM], 0);
+    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM], 0);
     cr_expect_eq(stats.pages_free, 5);
 }
 
@@ -249,12 +249,12 @@ Test(pages_evict, contents_that_are_still_being_saved_are_room_on_its_way)
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 3, &range), -EAGAIN);
     cr_expect_eq(refusing.calls, 1, "the second ask waits for the room that the first one began to make");
     cr_expect_eq(touch(pages, second), 0);
-    cr_assert_eq(locus_pages_left(pages, first, 0), 0);
+    cr_assert_eq(locus_pages_evict_done(pages, first, 0), 0);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 3, &range), 0);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 4, &range), -EAGAIN);
-    cr_assert_eq(locus_pages_left(pages, second, -EIO), 0);
+    cr_assert_eq(locus_pages_evict_done(pages, second, -EIO), 0);
     cr_expect_eq(touch(pages, second), 0, "it could not be saved, so it stays");
-    cr_expect_eq(stats_of(pages).leave_refused, 1);
+    cr_expect_eq(stats_of(pages).evict_refused, 1);
 }
 
 Test(pages_evict, one_answer_ends_a_range_that_was_freed_while_it_left)
@@ -263,11 +263,11 @@ Test(pages_evict, one_answer_ends_a_range_that_was_freed_while_it_left)
     struct locus_pages *pages = refusing_arena(&refusing, 4);
     locus_range range = resident(pages, 2, 1, 1), pinned = allocated(pages, LOCUS_PAGES_KV, 2, 2), next;
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 3, &next), -EAGAIN);
-    cr_expect_eq(locus_pages_left(pages, range, 0), 0);
-    cr_expect_eq(locus_pages_left(pages, range, 0), -ESTALE);
+    cr_expect_eq(locus_pages_evict_done(pages, range, 0), 0);
+    cr_expect_eq(locus_pages_evict_done(pages, range, 0), -ESTALE);
     cr_expect_eq(stats_of(pages).pages_free, 2);
     cr_assert_eq(locus_pages_free(pages, NULL, pinned), 0);
-    cr_expect_eq(locus_pages_left(pages, pinned, 0), -ESTALE, "nobody evicts it: its pin is its holder's");
+    cr_expect_eq(locus_pages_evict_done(pages, pinned, 0), -ESTALE, "nobody evicts it: its pin is its holder's");
     cr_expect_eq(stats_of(pages).pages_pinned, 2);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 4, 3, &next), -ENOMEM, "and no room is on its way");
 }
@@ -277,17 +277,20 @@ Test(pages_evict, one_that_must_stay_does_not_keep_the_others)
     for (uint32_t i = 0; locus_score_at(i); i++) {
         struct refusing refusing = {.stays = 3};
         struct locus_pages_config config = arena_config(8);
-        config.leave = leave_or_not;
+        config.evict = leave_or_not;
         config.context = &refusing;
         config.score = locus_score_at(i);
         struct locus_pages *pages = refusing.pages = arena_of(&config);
         locus_range range;
         for (uint64_t owner = 1; owner <= 8; owner++) {
-            struct locus_pages_ask ask = {.kind = LOCUS_PAGES_SCRATCH, .pages = 1, .owner = owner, .cost_ns = owner == 3 ? 0 : 5};
-            cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+            struct locus_pages_request ask = {.kind = LOCUS_PAGES_SCRATCH,
+                                              .pages = 1,
+                                              .owner = owner,
+                                              .cost_ns = owner == 3 ? 0 : 5};
+            cr_assert_eq(locus_pages_alloc(pages, NULL, &ask, &range), 0);
             cr_assert_eq(locus_pages_unpin(pages, range), 0);
         }
-        locus_pages_now(pages, SECOND_NS);
+        locus_pages_set_time(pages, SECOND_NS);
         for (int more = 0; more < 7; more++)
             cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 9, &range), 0, "%s, range %d", config.score->name, more);
         cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 9, &range), -ENOMEM, "%s", config.score->name);
@@ -309,7 +312,7 @@ Test(pages_evict, who_evicts_may_ask_for_room_that_is_there)
 {
     struct refusing refusing = {.nested = 1};
     struct locus_pages_config config = arena_config(4);
-    config.leave = leave_and_evict;
+    config.evict = leave_and_evict;
     config.context = &refusing;
     struct locus_pages *pages = refusing.pages = arena_of(&config);
     locus_range range;
@@ -320,14 +323,14 @@ Test(pages_evict, who_evicts_may_ask_for_room_that_is_there)
     cr_expect_eq(refusing.nested, 0, "the last page is free");
 }
 
-Test(pages_evict, a_stretch_is_given_up_at_the_first_refusal)
+Test(pages_evict, a_extent_is_given_up_at_the_first_refusal)
 {
     struct refusing refusing = {.stays = 3};
     struct locus_pages *pages = refusing_arena(&refusing, 8);
     locus_range ranges[8], range;
     for (uint64_t i = 0; i < 8; i++)
         ranges[i] = resident(pages, 1, i, i);
-    locus_pages_now(pages, 100);
+    locus_pages_set_time(pages, 100);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 8, 9, &range), -ENOMEM);
     for (int i = 0; i < 8; i++)
         cr_expect_eq(touch(pages, ranges[i]), i < 3 ? -ESTALE : 0, "whoever was not asked yet stays: %d", i);
@@ -341,7 +344,7 @@ Test(pages_evict, room_on_its_way_in_one_zone_is_none_in_another)
     struct locus_pages_config config = arena_config(8);
     config.split = LOCUS_SPLIT_ZONES;
     config.zone_pages[LOCUS_PAGES_KV] = config.zone_pages[LOCUS_PAGES_ADAPTER] = 4;
-    config.leave = leave_or_not;
+    config.evict = leave_or_not;
     config.context = &refusing;
     struct locus_pages *pages = refusing.pages = arena_of(&config);
     locus_range range, adapter;
@@ -357,8 +360,8 @@ Test(pages_evict, an_ask_that_evicts_nobody_is_refused)
 {
     struct locus_pages *pages = arena(4);
     locus_range kept = resident(pages, 4, 1, 1), range;
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .stay = true};
-    cr_expect_eq(locus_pages_allocate(pages, NULL, &ask, &range), -ENOMEM);
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .no_evict = true};
+    cr_expect_eq(locus_pages_alloc(pages, NULL, &ask, &range), -ENOMEM);
     cr_expect_eq(touch(pages, kept), 0);
 }
 
@@ -369,7 +372,7 @@ Test(pages_evict, room_can_be_asked_for_beforehand)
     locus_range late = resident(pages, 4, 2, 2);
     cr_expect_eq(locus_pages_evict(pages, LOCUS_PAGES_KV, 3), 0);
     cr_expect_eq(stats_of(pages).pages_largest, 4);
-    cr_expect_eq(stats_of(pages).ranges_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ASKED], 1);
+    cr_expect_eq(stats_of(pages).ranges_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_ON_REQUEST], 1);
     cr_expect_eq(locus_pages_evict(pages, LOCUS_PAGES_KV, 4), 0, "there is room");
     cr_expect_eq(touch(pages, late), 0);
     cr_expect_eq(locus_pages_evict(pages, LOCUS_PAGES_KV, 9), -EINVAL);
@@ -404,7 +407,7 @@ Test(pages_evict, between_the_watermarks_it_does_what_it_did_last)
     }
     cr_expect_eq(seen_most, 89);
     cr_expect_eq(stats_of(pages).pages_peak, 90);
-    cr_expect_eq(stats_of(pages).ranges_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_WATERMARK], 500 - in_use(pages));
+    cr_expect_eq(stats_of(pages).ranges_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_BY_WATERMARK], 500 - in_use(pages));
 }
 
 Test(pages_evict, a_caller_who_balances_decides_when)
@@ -461,7 +464,7 @@ static int leave_later(void *context, locus_range range, enum locus_pages_kind k
     (void)kind, (void)owner, (void)memory, (void)bytes;
     if (++refusing->calls > 10000)
         return 0; // or the test would never end
-    cr_expect_eq(locus_pages_left(refusing->pages, range, refusing->answer), 0);
+    cr_expect_eq(locus_pages_evict_done(refusing->pages, range, refusing->answer), 0);
     return 1;
 }
 
@@ -470,7 +473,7 @@ static struct locus_pages *later(struct refusing *refusing)
     struct locus_pages_config config = arena_config(100);
     config.high_permille = 900;
     config.low_permille = 800;
-    config.leave = leave_later;
+    config.evict = leave_later;
     config.context = refusing;
     return refusing->pages = arena_of(&config);
 }
@@ -482,7 +485,7 @@ Test(pages_evict, refusals_that_come_later_end_the_eviction_all_the_same)
     for (uint64_t i = 0; i < 90; i++)
         resident(pages, 1, i, i);
     cr_expect_eq(refusing.calls, 64, "the number of refusals after which an ask is given up");
-    cr_expect_eq(stats_of(pages).leave_refused, 64);
+    cr_expect_eq(stats_of(pages).evict_refused, 64);
     cr_expect_eq(stats_of(pages).pages_pinned, 0);
     cr_expect(stats_of(pages).draining);
     resident(pages, 1, 90, 90);
@@ -509,7 +512,7 @@ Test(pages_evict, what_comes_back_within_a_second_is_thrash)
     locus_pages_evict(pages, LOCUS_PAGES_KV, 2); // evicts 1
     locus_range other = allocated(pages, LOCUS_PAGES_ADAPTER, 1, 1);
     cr_expect_eq(stats_of(pages).thrashed, 1, "another kind");
-    locus_pages_now(pages, 4 * SECOND_NS);
+    locus_pages_set_time(pages, 4 * SECOND_NS);
     allocated(pages, LOCUS_PAGES_KV, 1, 1);
     cr_expect_eq(stats_of(pages).thrashed, 1, "later than a second");
     cr_expect_eq(touch(pages, other), 0);
@@ -549,7 +552,7 @@ Test(pages_evict, the_weighted_score_ranks_an_idle_hour_of_kv_above_fresh_scratc
         config.score = locus_score_find(names[i]);
         struct locus_pages *pages = arena_of(&config);
         locus_range kv = resident(pages, 1, 1, 0);
-        locus_pages_now(pages, 3600 * SECOND_NS);
+        locus_pages_set_time(pages, 3600 * SECOND_NS);
         locus_range scratch = allocated(pages, LOCUS_PAGES_SCRATCH, 1, 2);
         cr_assert_eq(locus_pages_unpin(pages, scratch), 0);
         allocated(pages, LOCUS_PAGES_KV, 1, 3);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // M1/M2: who takes a page out of another thread's magazine sees what was done to the page before it was freed into it.
+#include "locus/pages.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/pages/pages_open.h"
 
 static struct locus_pages *pages;
 static _Atomic unsigned arrived;
 static unsigned text; // the plain data that the pair orders
 static unsigned run;
 
-static const struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .stay = true};
+static const struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .no_evict = true};
 
 struct owner {
     struct locus_magazine *magazine;
@@ -35,11 +35,11 @@ int main(int argc, char **argv)
     litmus_expect(locus_magazine_open(&owner.magazine, pages) == 0, "a magazine");
     for (run = 0; run < runs; run++) {
         atomic_store_explicit(&arrived, 0, memory_order_relaxed);
-        litmus_expect(locus_pages_allocate(pages, owner.magazine, &ask, &owner.range) == 0, "a page");
+        litmus_expect(locus_pages_alloc(pages, owner.magazine, &ask, &owner.range) == 0, "a page");
         litmus_expect(locus_pages_unpin(pages, owner.range) == 0, "not pinned");
         pthread_t thread = litmus_thread(owner_main, &owner);
         litmus_start(&arrived, 2);
-        for (unsigned spin = 1; locus_pages_allocate(pages, NULL, &ask, &range); spin++)
+        for (unsigned spin = 1; locus_pages_alloc(pages, NULL, &ask, &range); spin++)
             litmus_pause(spin);
         litmus_expect(text == run + 1, "the next user of the page sees it");
         pthread_join(thread, NULL);

@@ -8,7 +8,7 @@
 mutants_begin topo/*.c placement/{base,memory,pages,pages/scores}/*.c
 controls unpin_litmus stay_litmus set_litmus magazine_litmus pages_test leave_test set_test zone_test pages_stress
 
-word=placement/pages/word.h pages=placement/pages/pages.c evictor=placement/pages/evictor.c stretch=placement/pages/stretch.c
+word=placement/pages/word.h pages=placement/pages/pages.c evictor=placement/pages/evictor.c extent=placement/pages/extent.c
 set=placement/pages/set.c zone=placement/pages/zone.c magazine=placement/pages/magazine.c report=placement/pages/report.c
 internal=placement/pages/pages_internal.h open=placement/pages/open.c bits=placement/pages/bits.c
 weighted=placement/pages/scores/weighted.c
@@ -66,7 +66,7 @@ mutant pinned-since-ever $pages pages_test 's/if \(word_pins\(before\) == 0\)$/i
 mutant gradients-are-taken $pages pages_test 's/return -EOPNOTSUPP;/return 0;/'
 mutant magazines-keep-their-pages $pages pages_test \
     's/== PAGE_NONE && magazines_empty\(pages\)/== PAGE_NONE \&\& 0/; s/if \(\*page != PAGE_NONE\)$/if (*page != PAGE_NONE || 1)/'
-mutant an-ask-that-stays-evicts $pages leave_test 's/return ask->stay \? -ENOMEM : /return /'
+mutant an-ask-that-stays-evicts $pages leave_test 's/return ask->no_evict \? -ENOMEM : /return /'
 mutant magazines-mix-the-ends $pages pages_test 's/pages->config\.split == LOCUS_SPLIT_NONE;/pages->zones_count == 1;/'
 mutant high-end-for-all $pages pages_test 's/ask->kind >= LOCUS_PAGES_SCRATCH/true/'
 mutant one-zone-for-all $internal pages_test 's/pages->zones_count > 1 \? \(unsigned\)kind : 0/0/'
@@ -83,7 +83,7 @@ mutant eviction-of-other-zones $evictor pages_test 's/ask->pages == 1 && pages->
 mutant what-must-stay-leaves $evictor leave_test 's/ended\(page, result != 0, &was_freed\)/ended(page, false, \&was_freed)/'
 mutant what-stays-is-asked-first-again $evictor leave_test '/^static bool settle/,/^}/s/RELAXED_STORE\(page->last_use_ns, .*//'
 mutant a-free-counts-as-eviction $evictor leave_test 's/if \(is_free && !was_freed\)/if (is_free)/'
-mutant leaving-for-ever $evictor leave_test '/^int locus_pages_left/,/^}/s/atomic_fetch_sub_explicit\(.*//'
+mutant leaving-for-ever $evictor leave_test '/^int locus_pages_evict_done/,/^}/s/atomic_fetch_sub_explicit\(.*//'
 mutant evicts-more-while-room-is-on-its-way $evictor leave_test \
     's/pages_leaving, memory_order_relaxed\) < ask->pages\)/pages_leaving, memory_order_relaxed) + 1 > 0)/'
 mutant room-on-its-way-anywhere $evictor leave_test \
@@ -100,21 +100,21 @@ mutant hysteresis-without-memory $evictor leave_test 's/atomic_store_explicit\(&
 mutant no-band $evictor leave_test 's/pages->config\.low_permille \*/pages->config.high_permille */'
 mutant low-mark-rounded-up $evictor leave_test 's/(low_permille \* pages->config\.pages);/\1 + 999;/'
 mutant later-refusals-do-not-count $evictor leave_test \
-    's/atomic_load_explicit\(&pages->leave_refused, memory_order_relaxed\) - refused >=/pages->refused_count >=/'
+    's/atomic_load_explicit\(&pages->evict_refused, memory_order_relaxed\) - refused >=/pages->refused_count >=/'
 mutant refused-and-tried-at-once $evictor leave_test 's/atomic_store_explicit\(&pages->vain, VAIN_ALLOCATIONS, .*//'
 mutant drains-for-ever $evictor leave_test 's/atomic_store_explicit\(&pages->draining, false, .*//'
 mutant the-dead-keep-their-room $evictor set_test 's/if \(error && locus_pages_reap\(pages\) > 0\)/if (0)/'
 
-mutant dearest-stretch $stretch leave_test 's/\(score > search->best_score \|\|/(score < search->best_score ||/'
-mutant stretch-over-a-wall $stretch leave_test 's/word_state\(word\) != LOCUS_RANGE_RESIDENT \|\| word_pins\(word\) > 0/0/'
-mutant scores-do-not-fall $stretch leave_test 's/search->fall_end--;/break;/'
-mutant the-rest-of-the-stretch-is-lost $stretch leave_test 's/first \+ search\.best_pages\)/first + ask->pages)/'
-mutant claims-are-kept $stretch pages_stress 's/evictor_unclaim\(search->pages, .*/;/'
-mutant a-stretch-with-one-that-stays $stretch leave_test 's/error = result > 0 \? -EAGAIN : -EBUSY;/error = 0;/'
-mutant all-leave-in-vain $stretch leave_test 's/if \(error == -EBUSY\)/if (0)/'
+mutant dearest-extent $extent leave_test 's/\(score > search->best_score \|\|/(score < search->best_score ||/'
+mutant extent-over-a-wall $extent leave_test 's/word_state\(word\) != LOCUS_RANGE_RESIDENT \|\| word_pins\(word\) > 0/0/'
+mutant scores-do-not-fall $extent leave_test 's/search->fall_end--;/break;/'
+mutant the-rest-of-the-extent-is-lost $extent leave_test 's/first \+ search\.best_pages\)/first + ask->pages)/'
+mutant claims-are-kept $extent pages_stress 's/evictor_unclaim\(search->pages, .*/;/'
+mutant an-extent-with-one-that-stays $extent leave_test 's/error = result > 0 \? -EAGAIN : -EBUSY;/error = 0;/'
+mutant all-leave-in-vain $extent leave_test 's/if \(error == -EBUSY\)/if (0)/'
 
 mutant commit-in-parts $set set_litmus 's/^    __atomic_store_n\(&set->state, SET_COMMITTED, .*/    ;/'
-mutant roll-back-shows $set set_test '/^void locus_set_roll_back/,/^}/s/end\(set, false\)/end(set, true)/'
+mutant roll-back-shows $set set_test '/^void locus_pages_set_rollback/,/^}/s/end\(set, false\)/end(set, true)/'
 mutant half-a-set $set set_test 's/^    if \(error\) \{$/    if (0) {/'
 mutant a-dead-holder-holds $set set_test 's/pthread_mutexattr_setrobust\(.*//'
 mutant prepared-is-visible $set set_test \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pages: an arena's memory and table that are not there, and the node that a config names.
-#include "pages_open.h"
+#include "locus/pages.h"
+#include "locus/region.h"
 #include "placement/memory/tests/group.h"
-#include "region_verify.h"
 
 static struct locus_pages_config arena_of(uint32_t pages)
 {

@@ -10,11 +10,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
 #include "placement/base/tests/stress.h"
-#include "placement/pages/pages_evict.h"
-#include "placement/pages/pages_open.h"
-#include "placement/pages/pages_report.h"
-#include "placement/pages/pages_set.h"
 
 #define PAGES 64u
 #define SHELVES 48u             // handles that everybody sees: more than fit
@@ -89,19 +88,19 @@ static void saved(struct thread *me)
 {
     locus_range range = atomic_exchange(&leaving_later[stress_random(&me->random, THREADS_MAX * 4)], 0);
     if (range)
-        STRESS_EXPECT(locus_pages_left(pages, range, stress_random(&me->random, 8) ? 0 : -EIO) == 0);
+        STRESS_EXPECT(locus_pages_evict_done(pages, range, stress_random(&me->random, 8) ? 0 : -EIO) == 0);
 }
 
-static struct locus_pages_ask ask_of(struct thread *me)
+static struct locus_pages_request ask_of(struct thread *me)
 {
     uint64_t owner = ++me->calls * 64 + stress_random(&me->random, 64);
     static const uint32_t lengths[] = {1, 1, 1, 1, 2, 3, 7, 13};
-    return (struct locus_pages_ask){
+    return (struct locus_pages_request){
         .kind = (enum locus_pages_kind)(owner % LOCUS_PAGES_KINDS),
         .pages = lengths[stress_random(&me->random, 8)],
         .owner = owner,
-        .hurried = stress_random(&me->random, 4) == 0,
-        .stay = stress_random(&me->random, 8) == 0,
+        .first_fit = stress_random(&me->random, 4) == 0,
+        .no_evict = stress_random(&me->random, 8) == 0,
     };
 }
 
@@ -119,9 +118,9 @@ static void put(struct thread *me, struct locus_magazine *magazine, locus_range 
 
 static void allocate(struct thread *me, struct locus_magazine *magazine)
 {
-    struct locus_pages_ask ask = ask_of(me);
+    struct locus_pages_request ask = ask_of(me);
     locus_range range;
-    int error = locus_pages_allocate(pages, magazine, &ask, &range);
+    int error = locus_pages_alloc(pages, magazine, &ask, &range);
     STRESS_EXPECT(error == 0 || error == -ENOMEM || error == -EAGAIN);
     if (error)
         return;
@@ -148,14 +147,14 @@ static void read_some(struct thread *me)
 
 static void two_phases(struct thread *me)
 {
-    struct locus_pages_ask asks[3];
+    struct locus_pages_request asks[3];
     locus_range ranges[3];
-    struct locus_set *set;
+    struct locus_pages_set *set;
     for (unsigned i = 0; i < 3; i++) {
         asks[i] = ask_of(me);
         asks[i].pages = 1 + stress_random(&me->random, 3);
     }
-    int error = locus_set_prepare(&set, pages, asks, 3, ranges);
+    int error = locus_pages_set_prepare(&set, pages, asks, 3, ranges);
     STRESS_EXPECT(error == 0 || error == -ENOMEM || error == -EAGAIN || error == -EBUSY);
     if (error)
         return;
@@ -163,10 +162,10 @@ static void two_phases(struct thread *me)
         mark(ranges[i], asks[i].owner);
     put(me, NULL, ranges[0]); // others try to pin it from now on
     if (stress_random(&me->random, 4) == 0) {
-        locus_set_roll_back(set);
+        locus_pages_set_rollback(set);
         return;
     }
-    locus_set_commit(set);
+    locus_pages_set_commit(set);
     for (unsigned i = 0; i < 3; i++) {
         int unpinned = locus_pages_unpin(pages, ranges[i]);
         STRESS_EXPECT(unpinned == 0);
@@ -194,7 +193,7 @@ static void *thread_main(void *argument)
             else if (what == 16)
                 put(me, magazine, LOCUS_RANGE_NONE);
             else if (what == 17)
-                locus_pages_now(pages, atomic_fetch_add_explicit(&clock_ns, 1, memory_order_relaxed));
+                locus_pages_set_time(pages, atomic_fetch_add_explicit(&clock_ns, 1, memory_order_relaxed));
             else
                 read_some(me);
         }
@@ -214,7 +213,7 @@ static void arena_open(void)
         .high_permille = 900,
         .low_permille = 800,
         .split = stress.seed / 64 % 2 ? LOCUS_SPLIT_ENDS : LOCUS_SPLIT_NONE,
-        .leave = leave,
+        .evict = leave,
         .sets = 8,
     };
     STRESS_EXPECT(locus_pages_open(&pages, &config) == 0);
@@ -228,7 +227,7 @@ static void settle(void)
     closing = true;
     for (unsigned i = 0; i < THREADS_MAX * 4; i++)
         if (leaving_later[i])
-            STRESS_EXPECT(locus_pages_left(pages, leaving_later[i], 0) == 0);
+            STRESS_EXPECT(locus_pages_evict_done(pages, leaving_later[i], 0) == 0);
     locus_pages_stats(pages, &stats);
     STRESS_EXPECT(stats.pages_pinned == 0);
     for (unsigned i = 0; i < SHELVES; i++)
@@ -237,7 +236,7 @@ static void settle(void)
     locus_pages_stats(pages, &stats);
     STRESS_EXPECT(stats.ranges == 0 && stats.pages_free == PAGES && stats.pages_largest == PAGES);
     for (unsigned i = 0; i < LOCUS_PAGES_KINDS; i++)
-        for (unsigned j = 0; j < LOCUS_LEAVE_REASONS; j++)
+        for (unsigned j = 0; j < LOCUS_EVICT_REASONS; j++)
             evicted += stats.ranges_evicted[i][j];
     STRESS_EXPECT(stats.ranges_allocated == stats.ranges_freed + evicted);
     printf("%llu calls, %llu ranges, %llu evicted, %llu freed, %llu refused pins, %llu waits\n", (unsigned long long)calls_made,

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-enum { FREE, PREPARED, UNPINNED, PINNED, LEAVING, DOOMED, STATES };
+enum { FREE, PREPARED, UNPINNED, PINNED, EVICTING, DOOMED, STATES };
 
 struct fixture {
     struct locus_pages *pages;
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range range;
     locus_range leaving;        // what `leave` was called for
 };
@@ -25,20 +25,20 @@ static int leaves_later(void *context, locus_range range, enum locus_pages_kind 
 static void bring_to(struct fixture *fixture, int state)
 {
     struct locus_pages_config config = arena_config(4);
-    config.leave = leaves_later;
+    config.evict = leaves_later;
     config.context = fixture;
     fixture->pages = arena_of(&config);
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 4};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 4};
     if (state == PREPARED) {
-        cr_assert_eq(locus_set_prepare(&fixture->set, fixture->pages, &ask, 1, &fixture->range), 0);
+        cr_assert_eq(locus_pages_set_prepare(&fixture->set, fixture->pages, &ask, 1, &fixture->range), 0);
         return;
     }
     fixture->range = allocated(fixture->pages, LOCUS_PAGES_KV, 4, 1);
     if (state == FREE || state == DOOMED)
         cr_assert_eq(locus_pages_free(fixture->pages, NULL, fixture->range), 0);
-    if (state == FREE || state == UNPINNED || state == LEAVING)
+    if (state == FREE || state == UNPINNED || state == EVICTING)
         cr_assert_eq(locus_pages_unpin(fixture->pages, fixture->range), 0);
-    if (state == LEAVING)
+    if (state == EVICTING)
         cr_assert_eq(locus_pages_evict(fixture->pages, LOCUS_PAGES_KV, 1), -EAGAIN);
 }
 
@@ -70,10 +70,10 @@ static int make(struct fixture *fixture, int call)
     case UNPIN: return locus_pages_unpin(pages, fixture->range);
     case FREES: return locus_pages_free(pages, NULL, fixture->range);
     case EVICT: return locus_pages_evict(pages, LOCUS_PAGES_KV, 4);
-    case ENDS: return locus_pages_left(pages, fixture->range, 0);
-    case STAYS: return locus_pages_left(pages, fixture->range, -EIO);
-    case COMMIT: return locus_set_commit(fixture->set), 0;
-    default: return locus_set_roll_back(fixture->set), 0;
+    case ENDS: return locus_pages_evict_done(pages, fixture->range, 0);
+    case STAYS: return locus_pages_evict_done(pages, fixture->range, -EIO);
+    case COMMIT: return locus_pages_set_commit(fixture->set), 0;
+    default: return locus_pages_set_rollback(fixture->set), 0;
     }
 }
 
@@ -98,7 +98,7 @@ static const struct cell table[STATES][CALLS] = {
     [UNPINNED] = {{0, PINNED, 1},
                   {-EPERM, UNPINNED, 0},
                   {0, FREE, 0},
-                  {-EAGAIN, LEAVING, 1},
+                  {-EAGAIN, EVICTING, 1},
                   {-ESTALE, UNPINNED, 0},
                   {-ESTALE, UNPINNED, 0},
                   {NOT_MADE, 0, 0},
@@ -111,14 +111,14 @@ static const struct cell table[STATES][CALLS] = {
                 {-ESTALE, PINNED, 1},
                 {NOT_MADE, 0, 0},
                 {NOT_MADE, 0, 0}},
-    [LEAVING] = {{-EBUSY, LEAVING, 1},
-                 {-EPERM, LEAVING, 1},
-                 {0, DOOMED, 1},
-                 {-EAGAIN, LEAVING, 1},
-                 {0, FREE, 0},
-                 {0, UNPINNED, 0},
-                 {NOT_MADE, 0, 0},
-                 {NOT_MADE, 0, 0}},
+    [EVICTING] = {{-EBUSY, EVICTING, 1},
+                  {-EPERM, EVICTING, 1},
+                  {0, DOOMED, 1},
+                  {-EAGAIN, EVICTING, 1},
+                  {0, FREE, 0},
+                  {0, UNPINNED, 0},
+                  {NOT_MADE, 0, 0},
+                  {NOT_MADE, 0, 0}},
     [DOOMED] = {{-ESTALE, DOOMED, 1},
                 {0, FREE, 0},
                 {-ESTALE, DOOMED, 1},
@@ -134,7 +134,7 @@ static int state_seen(const struct fixture *fixture, int *pins)
     static const int of[] = {[LOCUS_RANGE_FREE] = FREE,
                              [LOCUS_RANGE_PREPARED] = PREPARED,
                              [LOCUS_RANGE_RESIDENT] = UNPINNED,
-                             [LOCUS_RANGE_LEAVING] = LEAVING,
+                             [LOCUS_RANGE_EVICTING] = EVICTING,
                              [LOCUS_RANGE_DOOMED] = DOOMED};
     struct locus_range_info info = seen(fixture);
     *pins = (int)info.pins;
@@ -170,14 +170,14 @@ Test(pages, a_range_that_ended_takes_its_handle_along)
     cr_expect_eq(locus_pages_pin(pages, first), -ESTALE);
     cr_expect_eq(locus_pages_free(pages, NULL, first), -ESTALE);
     cr_expect_eq(locus_pages_unpin(pages, first), -ESTALE);
-    cr_expect_eq(locus_pages_left(pages, first, 0), -ESTALE);
+    cr_expect_eq(locus_pages_evict_done(pages, first, 0), -ESTALE);
     cr_expect_eq(touch(pages, second), 0);
     cr_expect_eq(stats_of(pages).pins_refused, 1);
     cr_expect_eq(locus_pages_pin(pages, LOCUS_RANGE_NONE), -ESTALE);
     cr_expect_eq(locus_pages_pin(pages, UINT64_MAX), -ESTALE);
     cr_expect_eq(locus_pages_unpin(pages, UINT64_MAX), -ESTALE);
     cr_expect_eq(locus_pages_free(pages, NULL, UINT64_MAX), -ESTALE);
-    cr_expect_eq(locus_pages_left(pages, UINT64_MAX, 0), -ESTALE);
+    cr_expect_eq(locus_pages_evict_done(pages, UINT64_MAX, 0), -ESTALE);
 }
 
 Test(pages, a_free_of_a_pinned_range_happens_at_the_last_unpin)
@@ -289,10 +289,10 @@ Test(pages, a_magazine_does_not_mix_the_ends)
     config.split = LOCUS_SPLIT_ENDS;
     struct locus_pages *pages = arena_of(&config);
     struct locus_magazine *magazine;
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_SCRATCH, .pages = 1};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_SCRATCH, .pages = 1};
     locus_range range;
     cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
-    cr_assert_eq(locus_pages_allocate(pages, magazine, &ask, &range), 0);
+    cr_assert_eq(locus_pages_alloc(pages, magazine, &ask, &range), 0);
     cr_expect_eq(first_page(range), 9);
     cr_expect_eq(stats_of(pages).pages_largest, 9);
     locus_magazine_close(magazine);
@@ -319,11 +319,11 @@ static struct locus_pages *with_holes(bool first_fit)
 Test(pages, best_fit_takes_the_smaller_hole_and_first_fit_the_first)
 {
     struct locus_pages *best = with_holes(false), *first = with_holes(true), *hurried = with_holes(false);
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 2, .hurried = true};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 2, .first_fit = true};
     locus_range range;
     cr_expect_eq(first_page(allocated(best, LOCUS_PAGES_KV, 2, 1)), 6);
     cr_expect_eq(first_page(allocated(first, LOCUS_PAGES_KV, 2, 1)), 0);
-    cr_expect_eq(locus_pages_allocate(hurried, NULL, &ask, &range), 0);
+    cr_expect_eq(locus_pages_alloc(hurried, NULL, &ask, &range), 0);
     cr_expect_eq(first_page(range), 0);
 }
 
@@ -332,9 +332,9 @@ Test(pages, a_magazine_keeps_single_pages_and_others_take_them_before_anybody_le
     struct locus_pages *pages = arena(32);
     struct locus_magazine *magazine;
     locus_range held[32];
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1};
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1};
     cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
-    cr_assert_eq(locus_pages_allocate(pages, magazine, &one, &held[0]), 0);
+    cr_assert_eq(locus_pages_alloc(pages, magazine, &one, &held[0]), 0);
     struct locus_pages_stats stats = stats_of(pages);
     cr_expect_eq(stats.pages_in_magazines, 7, "half a magazine of 16 came, and one page went");
     cr_expect_eq(stats.pages_free, 31);
@@ -345,7 +345,7 @@ Test(pages, a_magazine_keeps_single_pages_and_others_take_them_before_anybody_le
     cr_expect_eq(first_page(range), 1);
     stats = stats_of(pages);
     cr_expect_eq(stats.pages_in_magazines, 0);
-    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM], 0);
+    cr_expect_eq(stats.ranges_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM], 0);
     cr_expect_eq(touch(pages, held[0]), 0);
     cr_assert_eq(locus_pages_free(pages, magazine, held[0]), 0);
     cr_expect_eq(stats_of(pages).pages_in_magazines, 1);
@@ -361,11 +361,11 @@ Test(pages, what_left_a_magazine_long_ago_is_not_counted_in_one)
 {
     struct locus_pages *pages = arena(8);
     struct locus_magazine *magazine;
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1};
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1};
     locus_range range;
     cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
     for (int i = 0; i < 8; i++) {
-        cr_assert_eq(locus_pages_allocate(pages, magazine, &one, &range), 0);
+        cr_assert_eq(locus_pages_alloc(pages, magazine, &one, &range), 0);
         cr_assert_eq(locus_pages_unpin(pages, range), 0);
     }
     range = allocated(pages, LOCUS_PAGES_KV, 8, 1); // all of them leave
@@ -384,10 +384,10 @@ Test(pages, a_full_magazine_gives_to_the_arena)
     struct locus_pages *pages = arena_of(&config);
     struct locus_magazine *magazine;
     locus_range held[16];
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1};
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1};
     cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
     for (int i = 0; i < 16; i++)
-        cr_assert_eq(locus_pages_allocate(pages, magazine, &one, &held[i]), 0);
+        cr_assert_eq(locus_pages_alloc(pages, magazine, &one, &held[i]), 0);
     for (int i = 0; i < 16; i++) {
         cr_assert_eq(locus_pages_unpin(pages, held[i]), 0);
         cr_assert_eq(locus_pages_free(pages, magazine, held[i]), 0);
@@ -465,14 +465,14 @@ Test(pages, a_pin_that_is_held_too_long_is_named_with_its_owner)
 {
     struct locus_pages *pages = arena(8);
     struct locus_range_info info;
-    locus_pages_now(pages, 5 * SECOND_NS);
+    locus_pages_set_time(pages, 5 * SECOND_NS);
     allocated(pages, LOCUS_PAGES_KV, 2, 77);
     locus_range brief = resident(pages, 1, 78, 6 * SECOND_NS);
-    locus_pages_now(pages, 34 * SECOND_NS);
-    locus_pages_now(pages, 3 * SECOND_NS); // ignored: the clock does not go back
+    locus_pages_set_time(pages, 34 * SECOND_NS);
+    locus_pages_set_time(pages, 3 * SECOND_NS); // ignored: the clock does not go back
     cr_assert_eq(locus_pages_pin(pages, brief), 0);
     cr_expect_eq(locus_pages_overdue(pages, 30 * SECOND_NS, NULL, NULL), 0);
-    locus_pages_now(pages, 37 * SECOND_NS);
+    locus_pages_set_time(pages, 37 * SECOND_NS);
     cr_expect_eq(locus_pages_overdue(pages, 30 * SECOND_NS, keep_info, &info), 1);
     cr_expect_eq(info.owner, 77);
     cr_expect_eq(info.pinned_since_ns, 5 * SECOND_NS);

@@ -7,10 +7,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "placement/pages/pages_evict.h"
-#include "placement/pages/pages_open.h"
-#include "placement/pages/pages_report.h"
-#include "placement/pages/pages_set.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -44,8 +43,8 @@ static inline struct locus_pages *arena(uint32_t pages)
 
 static inline int ask_for(struct locus_pages *pages, enum locus_pages_kind kind, uint32_t count, uint64_t owner, locus_range *out)
 {
-    struct locus_pages_ask ask = {.kind = kind, .pages = count, .owner = owner, .cost_ns = owner};
-    return locus_pages_allocate(pages, NULL, &ask, out);
+    struct locus_pages_request ask = {.kind = kind, .pages = count, .owner = owner, .cost_ns = owner};
+    return locus_pages_alloc(pages, NULL, &ask, out);
 }
 
 // Pinned once.
@@ -59,7 +58,7 @@ static inline locus_range allocated(struct locus_pages *pages, enum locus_pages_
 // Unpinned, last used at `now_ns`.
 static inline locus_range resident(struct locus_pages *pages, uint32_t count, uint64_t owner, uint64_t now_ns)
 {
-    locus_pages_now(pages, now_ns);
+    locus_pages_set_time(pages, now_ns);
     locus_range range = allocated(pages, LOCUS_PAGES_KV, count, owner);
     cr_assert_eq(locus_pages_unpin(pages, range), 0);
     return range;

@@ -2,9 +2,8 @@
 //
 // C1/C2 and V1/V2: who pins one range of a set sees what its holder wrote before the commit, and can pin all others. The range that
 // the committer makes RESIDENT last is mostly found by its set's word (C2), the first one by its own (V2); the runs take turns.
+#include "locus/pages.h"
 #include "placement/base/tests/litmus.h"
-#include "placement/pages/pages_open.h"
-#include "placement/pages/pages_set.h"
 
 #define RANGES 2048u             // long enough for a reader to come between C1 and the last V1, also on a busy machine
 
@@ -37,17 +36,17 @@ static void *reader_main(void *argument)
 
 static void commit(void)
 {
-    struct locus_pages_ask asks[RANGES];
+    struct locus_pages_request asks[RANGES];
     locus_range ranges[RANGES];
-    struct locus_set *set;
+    struct locus_pages_set *set;
     for (unsigned i = 0; i < RANGES; i++)
-        asks[i] = (struct locus_pages_ask){.kind = LOCUS_PAGES_KV, .pages = 1};
-    litmus_expect(locus_set_prepare(&set, pages, asks, RANGES, ranges) == 0, "a set");
+        asks[i] = (struct locus_pages_request){.kind = LOCUS_PAGES_KV, .pages = 1};
+    litmus_expect(locus_pages_set_prepare(&set, pages, asks, RANGES, ranges) == 0, "a set");
     for (unsigned i = 0; i < RANGES; i++)
         atomic_store_explicit(&shared[i], ranges[i], memory_order_relaxed);
     for (unsigned i = 0; i < RANGES; i++)
         text[i] = run + 1;
-    locus_set_commit(set);
+    locus_pages_set_commit(set);
     for (unsigned spin = 1; !atomic_load_explicit(&done, memory_order_relaxed); spin++)
         litmus_pause(spin);
     for (unsigned i = 0; i < RANGES; i++)

@@ -7,7 +7,7 @@
 
 #include "placement/pages/pages_internal.h"
 
-static const struct locus_pages_ask asks[] = {
+static const struct locus_pages_request asks[] = {
     {.kind = LOCUS_PAGES_KV, .pages = 2, .owner = 1},
     {.kind = LOCUS_PAGES_ADAPTER, .pages = 3, .owner = 2},
     {.kind = LOCUS_PAGES_SCRATCH, .pages = 1, .owner = 3},
@@ -16,16 +16,16 @@ static const struct locus_pages_ask asks[] = {
 Test(pages_set, nothing_is_visible_before_the_commit_and_everything_after_it)
 {
     struct locus_pages *pages = arena(8);
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range ranges[3];
-    cr_assert_eq(locus_set_prepare(&set, pages, asks, 3, ranges), 0);
+    cr_assert_eq(locus_pages_set_prepare(&set, pages, asks, 3, ranges), 0);
     for (int i = 0; i < 3; i++) {
         cr_expect_eq(locus_pages_pin(pages, ranges[i]), -EAGAIN);
         cr_expect_eq(locus_pages_bytes(pages, ranges[i]), asks[i].pages * (UINT64_C(512) << 10));
     }
     cr_expect_eq(stats_of(pages).pages_free, 2);
     cr_expect_eq(locus_pages_close(pages), -EBUSY);
-    locus_set_commit(set);
+    locus_pages_set_commit(set);
     for (int i = 0; i < 3; i++) {
         cr_expect_eq(touch(pages, ranges[i]), 0);
         cr_expect_eq(locus_pages_unpin(pages, ranges[i]), 0, "the holder's pin");
@@ -36,10 +36,10 @@ Test(pages_set, nothing_is_visible_before_the_commit_and_everything_after_it)
 Test(pages_set, a_roll_back_leaves_nothing)
 {
     struct locus_pages *pages = arena(8);
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range ranges[3];
-    cr_assert_eq(locus_set_prepare(&set, pages, asks, 3, ranges), 0);
-    locus_set_roll_back(set);
+    cr_assert_eq(locus_pages_set_prepare(&set, pages, asks, 3, ranges), 0);
+    locus_pages_set_rollback(set);
     cr_expect_eq(stats_of(pages).pages_largest, 8);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(locus_pages_pin(pages, ranges[i]), -ESTALE);
@@ -48,25 +48,25 @@ Test(pages_set, a_roll_back_leaves_nothing)
 Test(pages_set, all_or_none)
 {
     struct locus_pages *pages = arena(5);
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range ranges[3];
-    cr_expect_eq(locus_set_prepare(&set, pages, asks, 3, ranges), -ENOMEM);
+    cr_expect_eq(locus_pages_set_prepare(&set, pages, asks, 3, ranges), -ENOMEM);
     cr_expect_null(set);
     cr_expect_eq(stats_of(pages).pages_free, 5);
-    cr_expect_eq(locus_set_prepare(&set, pages, asks, 0, ranges), -EINVAL);
-    struct locus_pages_ask gradients[] = {asks[0], {.kind = LOCUS_PAGES_GRADIENT, .pages = 1}};
-    cr_expect_eq(locus_set_prepare(&set, pages, gradients, 2, ranges), -EOPNOTSUPP);
+    cr_expect_eq(locus_pages_set_prepare(&set, pages, asks, 0, ranges), -EINVAL);
+    struct locus_pages_request gradients[] = {asks[0], {.kind = LOCUS_PAGES_GRADIENT, .pages = 1}};
+    cr_expect_eq(locus_pages_set_prepare(&set, pages, gradients, 2, ranges), -EOPNOTSUPP);
     cr_expect_eq(stats_of(pages).pages_free, 5);
 }
 
 Test(pages_set, a_set_evicts_others_but_not_itself)
 {
     struct locus_pages *pages = arena(6);
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range ranges[3], old = resident(pages, 4, 9, 1);
-    cr_assert_eq(locus_set_prepare(&set, pages, asks, 3, ranges), 0);
+    cr_assert_eq(locus_pages_set_prepare(&set, pages, asks, 3, ranges), 0);
     cr_expect_eq(touch(pages, old), -ESTALE);
-    locus_set_commit(set);
+    locus_pages_set_commit(set);
     cr_expect_eq(stats_of(pages).ranges, 3);
 }
 
@@ -75,14 +75,14 @@ Test(pages_set, there_are_as_many_at_one_time_as_the_arena_was_opened_for)
     struct locus_pages_config config = arena_config(8);
     config.sets = 2;
     struct locus_pages *pages = arena_of(&config);
-    struct locus_set *sets[3];
+    struct locus_pages_set *sets[3];
     locus_range ranges[3];
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(locus_set_prepare(&sets[i], pages, &asks[2], 1, &ranges[i]), 0);
-    cr_expect_eq(locus_set_prepare(&sets[2], pages, &asks[2], 1, &ranges[2]), -EBUSY);
-    locus_set_roll_back(sets[0]);
-    cr_expect_eq(locus_set_prepare(&sets[2], pages, &asks[2], 1, &ranges[2]), 0);
-    locus_set_commit(sets[1]);
+        cr_assert_eq(locus_pages_set_prepare(&sets[i], pages, &asks[2], 1, &ranges[i]), 0);
+    cr_expect_eq(locus_pages_set_prepare(&sets[2], pages, &asks[2], 1, &ranges[2]), -EBUSY);
+    locus_pages_set_rollback(sets[0]);
+    cr_expect_eq(locus_pages_set_prepare(&sets[2], pages, &asks[2], 1, &ranges[2]), 0);
+    locus_pages_set_commit(sets[1]);
     cr_expect_eq(locus_pages_pin(pages, ranges[2]), -EAGAIN, "another set's commit");
 }
 
@@ -95,8 +95,8 @@ struct holder {
 static void *prepare_and_end(void *argument)
 {
     struct holder *holder = argument;
-    struct locus_set *set;
-    cr_assert_eq(locus_set_prepare(&set, holder->pages, asks, 3, holder->ranges), 0);
+    struct locus_pages_set *set;
+    cr_assert_eq(locus_pages_set_prepare(&set, holder->pages, asks, 3, holder->ranges), 0);
     return NULL;
 }
 
@@ -104,7 +104,7 @@ Test(pages_set, the_set_of_a_holder_who_has_ended_is_rolled_back)
 {
     struct holder holder = {.pages = arena(6)};
     pthread_t thread;
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range ranges[3];
     for (int way = 0; way < 2; way++) {
         cr_assert_eq(pthread_create(&thread, NULL, prepare_and_end, &holder), 0);
@@ -120,15 +120,15 @@ Test(pages_set, the_set_of_a_holder_who_has_ended_is_rolled_back)
     }
     cr_expect_eq(locus_pages_pin(holder.pages, holder.ranges[0]), -ESTALE);
     cr_expect_eq(stats_of(holder.pages).sets_reaped, 2);
-    cr_expect_eq(locus_set_prepare(&set, holder.pages, asks, 1, ranges), -ENOMEM);
+    cr_expect_eq(locus_pages_set_prepare(&set, holder.pages, asks, 1, ranges), -ENOMEM);
 }
 
 // The holder ends after the store that commits, and after it has shown one range; or after one more step.
 static void *commit_and_end(void *argument)
 {
     struct holder *holder = argument;
-    struct locus_set *set;
-    cr_assert_eq(locus_set_prepare(&set, holder->pages, asks, 3, holder->ranges), 0);
+    struct locus_pages_set *set;
+    cr_assert_eq(locus_pages_set_prepare(&set, holder->pages, asks, 3, holder->ranges), 0);
     __atomic_store_n(&set->state, SET_COMMITTED, __ATOMIC_RELEASE);
     for (unsigned i = 0; i < holder->shown; i++) {
         struct page *page = &holder->pages->table[first_page(holder->ranges[2 - i])];
@@ -169,13 +169,13 @@ Test(pages_set, a_place_that_is_free_can_be_had_while_another_thread_reaps)
     config.sets = 1;
     struct locus_pages *pages = arena_of(&config);
     pthread_t thread;
-    struct locus_set *set;
+    struct locus_pages_set *set;
     locus_range range;
     reaping = true;
     cr_assert_eq(pthread_create(&thread, NULL, reap_on, pages), 0);
     for (int i = 0; i < 20000; i++) {
-        cr_assert_eq(locus_set_prepare(&set, pages, &asks[2], 1, &range), 0, "after %d", i);
-        locus_set_roll_back(set);
+        cr_assert_eq(locus_pages_set_prepare(&set, pages, &asks[2], 1, &range), 0, "after %d", i);
+        locus_pages_set_rollback(set);
     }
     reaping = false;
     pthread_join(thread, NULL);

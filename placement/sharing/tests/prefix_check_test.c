@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // prefix_check: whatever the ids are, nobody is served a block that holds other tokens. The ids here are an engine's own, and bad.
-#include "placement/sharing/prefix_check.h"
-#include "placement/sharing/promise.h"
+#include "locus/prefix.h"
+#include "locus/reservation.h"
 
 #include <errno.h>
 
-#include "placement/sharing/tests/sunk_test.h"
+#include "placement/sharing/tests/offloaded_test.h"
 
 static struct locus_prefix_stats cache_of(const struct world *world)
 {
@@ -75,7 +75,7 @@ static int64_t published_as(struct world *world, unsigned table, uint32_t number
 
 static int64_t matched_as(struct world *world, unsigned table, uint32_t number, const uint32_t *tokens, uint32_t count)
 {
-    uint32_t kept, look = locus_prefix_look(world->prefix, asks(number, tokens), tokens, count, &kept);
+    uint32_t kept, look = locus_prefix_probe(world->prefix, asks(number, tokens), tokens, count, &kept);
     int64_t found = locus_prefix_match(world->prefix, number, asks(number, tokens), tokens, count, world->tables[table]);
     cr_assert_eq(look, found, "a look says what a match finds");
     return found;
@@ -95,7 +95,7 @@ Test(prefix_check, a_prompt_with_the_ids_of_another_is_served_nothing_of_it)
         cr_assert_eq(world.tables[1]->count, 0);
         released(&world, 0);
         cr_assert_eq(matched_as(&world, 1, 2, b, 3), 0, "nor when it is kept");
-        cr_assert_eq(stats_of(&world).blocks_kept, 3);
+        cr_assert_eq(stats_of(&world).blocks_cached, 3);
         cr_assert_eq(matched_as(&world, 2, 1, a, 3), 3, "its own");
         holds(&world, 2, 0, 12, 'a');
         cr_assert_eq(cache_of(&world).blocks_refused, 2);
@@ -160,32 +160,33 @@ Test(prefix_check, a_block_that_is_used_again_has_its_new_tokens)
     world_close(&world);
 }
 
-Test(prefix_check, a_promise_loses_nothing_by_a_block_that_is_refused)
+Test(prefix_check, a_reservation_loses_nothing_by_a_block_that_is_refused)
 {
     struct world world;
-    struct locus_promises *promises;
-    struct locus_promises_stats stats;
-    struct locus_promise promise = {0};
+    struct locus_reservations *reservations;
+    struct locus_reservations_stats stats;
+    struct locus_reservation reservation = {0};
     checked_open(&world, false);
-    struct locus_promises_config config = {.size = sizeof config, .owner = world.owner, .admission = LOCUS_ADMIT_PROMPT};
-    cr_assert_eq(locus_promises_open(&promises, &config), 0);
+    struct locus_reservations_config config = {.size = sizeof config, .owner = world.owner, .admission = LOCUS_ADMIT_PROMPT};
+    cr_assert_eq(locus_reservations_open(&reservations, &config), 0);
     written(&world, 0, 0, 12, 'a');
     cr_assert_eq(published_as(&world, 0, 1, tokens_of(1, 1)), 3);
     released(&world, 0);
-    cr_assert_eq(locus_promise_admit(promises, &promise, 3, 3), 0);
+    cr_assert_eq(locus_reservation_admit(reservations, &reservation, 3, 3), 0);
     const uint32_t *b = tokens_of(2, 1);
-    cr_assert_eq(locus_promise_match(promises, &promise, world.prefix, 1, prompt(10), b, 3, world.tables[1]), 1);
-    cr_assert_eq(promise.blocks, 2);
-    locus_promises_stats(promises, &stats);
-    cr_assert(stats.promised == 2 && stats.available == 13);
-    cr_assert_eq(locus_promise_grow(promises, &promise, world.tables[1], 2), 0);
-    locus_promise_end(promises, &promise);
+    cr_assert_eq(locus_reservation_match(reservations, &reservation, world.prefix, 1, prompt(10), b, 3, world.tables[1]), 1);
+    cr_assert_eq(reservation.blocks, 2);
+    locus_reservations_stats(reservations, &stats);
+    cr_assert(stats.reserved == 2 && stats.available == 13);
+    cr_assert_eq(locus_reservation_grow(reservations, &reservation, world.tables[1], 2), 0);
+    locus_reservation_end(reservations, &reservation);
     released(&world, 1);
-    locus_promises_close(promises);
+    locus_reservations_close(reservations);
     world_close(&world);
 }
 
-// --- a sink, which knows ids alone ---------------------------------------------------------------------------------------------
+// --- a connector, which knows ids alone
+// ---------------------------------------------------------------------------------------------
 
 static struct {
     struct locus_id id;
@@ -218,17 +219,23 @@ static uint32_t below_load(void *context, const struct locus_id ids[], void *con
 Test(prefix_check, what_is_raised_has_the_tokens_of_who_asked)
 {
     struct world world;
-    const struct locus_prefix_sink sink = {.size = sizeof sink, .store = below_store, .look = below_look, .load = below_load};
+    const struct locus_offload_ops connector = {.size = sizeof connector,
+                                                .store = below_store,
+                                                .probe = below_look,
+                                                .load = below_load};
     world_open(&world, 16, false);
-    struct locus_prefix_config config = {.size = sizeof config, .owner = world.owner, .sink = &sink, .tokens_per_block = TOKENS};
+    struct locus_prefix_config config = {.size = sizeof config,
+                                         .owner = world.owner,
+                                         .offload = &connector,
+                                         .tokens_per_block = TOKENS};
     cr_assert_eq(locus_prefix_open(&world.prefix, &config), 0);
     const uint32_t *a = tokens_of(1, 0);
     written(&world, 0, 0, 4, 'a');
     cr_assert_eq(published_as(&world, 0, 1, a), 1);
     released(&world, 0);
-    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_raise(world.prefix, prompt(10), NULL, 2, world.tables[1]), -EINVAL, "its tokens are missing");
-    cr_assert_eq(locus_prefix_raise(world.prefix, prompt(10), a, 2, world.tables[1]), 1);
+    cr_assert_eq(locus_prefix_evict(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_load(world.prefix, prompt(10), NULL, 2, world.tables[1]), -EINVAL, "its tokens are missing");
+    cr_assert_eq(locus_prefix_load(world.prefix, prompt(10), a, 2, world.tables[1]), 1);
     holds(&world, 1, 0, 4, 'a');
     cr_assert_eq(matched_as(&world, 2, 1, a, 2), 1);
     cr_assert_eq(matched_as(&world, 3, 2, tokens_of(2, 0), 2), 0);
@@ -254,7 +261,7 @@ Test(prefix_check, wrong_calls_are_refused)
     written(&world, 0, 0, 4, 'a');
     cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), NULL, 1, world.tables[0]), -EINVAL);
     cr_assert_eq(locus_prefix_match(world.prefix, 1, prompt(10), NULL, 1, world.tables[1]), -EINVAL);
-    cr_assert_eq(locus_prefix_look(world.prefix, prompt(10), NULL, 1, &kept), 0);
+    cr_assert_eq(locus_prefix_probe(world.prefix, prompt(10), NULL, 1, &kept), 0);
     cr_assert_eq(locus_prefix_match(world.prefix, 1, prompt(10), NULL, 0, world.tables[1]), 0, "nothing is asked for");
     cr_assert_eq(cache_of(&world).blocks_known, 0);
     released(&world, 0);

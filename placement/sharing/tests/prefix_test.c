@@ -39,11 +39,11 @@ Test(prefix, a_later_request_adopts_what_an_earlier_one_published)
     cr_assert_eq(stats_of(&world).sharers, 3);
     released(&world, 0);
     released(&world, 1);
-    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    cr_assert_eq(stats_of(&world).blocks_cached, 3);
     cr_assert_eq(stats_of(&world).outstanding, 0);
     cr_assert_eq(matched(&world, 2, 50, 2), 2, "and after it has ended");
     holds(&world, 2, 0, 8, 'a');
-    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    cr_assert_eq(stats_of(&world).blocks_cached, 1);
     cr_assert_eq(cache_of(&world).blocks_found, 5);
     cr_assert_eq(cache_of(&world).blocks_asked, 7);
     released(&world, 2);
@@ -95,7 +95,7 @@ Test(prefix, by_its_tag_a_block_that_another_request_found_is_not_freed_by_the_o
     cr_assert_eq(stats_of(&world).outstanding, 1);
     holds(&world, 1, 0, 4, 'a');
     cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 101), 1);
-    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    cr_assert_eq(stats_of(&world).blocks_cached, 1);
     world_close(&world);
 }
 
@@ -111,7 +111,7 @@ Test(prefix, a_budget_does_not_divide_a_table, .timeout = 60)
     cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_drain_some(world.owner, 1), 3);
     cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
-    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    cr_assert_eq(stats_of(&world).blocks_cached, 3);
     world_close(&world);
 }
 
@@ -122,7 +122,7 @@ Test(prefix, a_published_block_is_never_written)
     cache_open(&world, NULL);
     written(&world, 0, 0, 8, 'a');
     published(&world, 0, 1, 2);
-    cr_assert_eq(locus_owner_cut(world.owner, world.tables[0], 6), 0);
+    cr_assert_eq(locus_owner_truncate_tokens(world.owner, world.tables[0], 6), 0);
     written(&world, 0, 6, 2, 'b');
     cr_assert_eq(matched(&world, 1, 1, 2), 2);
     holds(&world, 1, 0, 8, 'a');
@@ -142,7 +142,7 @@ Test(prefix, a_grow_takes_kept_blocks_when_no_others_are_free)
     published(&world, 0, 1, 4);
     released(&world, 0);
     written(&world, 1, 0, 12, 'b');
-    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    cr_assert_eq(stats_of(&world).blocks_cached, 3);
     cr_assert_eq(cache_of(&world).blocks_evicted, 1);
     cr_assert_eq(matched(&world, 2, 1, 4), 3, "the end of the chain has left");
     released(&world, 2);
@@ -168,7 +168,7 @@ Test(prefix, no_block_leaves_before_the_kept_ones_below_it)
         written(&world, 0, 0, 32, 'a');
         published(&world, 0, 1, 8);
         forked(&world, 0, 1);
-        cr_assert_eq(locus_owner_cut(world.owner, world.tables[1], 12), 0);
+        cr_assert_eq(locus_owner_truncate_tokens(world.owner, world.tables[1], 12), 0);
         written(&world, 1, 12, 12, 'b');
         const uint64_t numbers[] = {1, 2, 3, 101, 102, 103}; // a branch
         cr_assert_eq(locus_prefix_publish(world.prefix, ids_of(numbers, 6), NULL, 6, world.tables[1]), 3);
@@ -176,14 +176,14 @@ Test(prefix, no_block_leaves_before_the_kept_ones_below_it)
         released(&world, 1);
         for (uint32_t left = 11; left > 0; left--) {
             const uint64_t all[] = {1, 2, 3, 4, 5, 6, 7, 8};
-            uint32_t kept, chain = 0, branch = 0, known = cache_of(&world).blocks_kept;
-            chain = locus_prefix_look(world.prefix, ids_of(all, 8), NULL, 8, &kept);
-            branch = locus_prefix_look(world.prefix, ids_of(numbers, 6), NULL, 6, &kept);
+            uint32_t kept, chain = 0, branch = 0, known = cache_of(&world).blocks_cached;
+            chain = locus_prefix_probe(world.prefix, ids_of(all, 8), NULL, 8, &kept);
+            branch = locus_prefix_probe(world.prefix, ids_of(numbers, 6), NULL, 6, &kept);
             cr_assert_eq(known, chain + (branch > 3 ? branch - 3 : 0), "%s: all that is kept can be reached, with %u left",
                          locus_evict_at(p)->name, left);
-            cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+            cr_assert_eq(locus_prefix_evict(world.prefix, 1), 1);
         }
-        cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 0);
+        cr_assert_eq(locus_prefix_evict(world.prefix, 1), 0);
         cr_assert_eq(stats_of(&world).blocks_free, 16);
         world_close(&world);
     }
@@ -199,7 +199,7 @@ Test(prefix, fifo_names_the_first_block_and_the_last_one_leaves)
     written(&world, 0, 0, 16, 'a');
     published(&world, 0, 1, 4);
     released(&world, 0);
-    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_evict(world.prefix, 1), 1);
     cr_assert_eq(locus_prefix_find(world.prefix, ids_of(numbers, 4), 4, found), 3);
     cr_assert(found[0] && found[1] && found[2] && !found[3]);
     world_close(&world);
@@ -217,13 +217,13 @@ Test(prefix, another_victim_begins_another_way_down)
         published(&world, i, 1 + 10 * i, 3);
         released(&world, i);
     }
-    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "the end of the older one");
+    cr_assert_eq(locus_prefix_evict(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_probe(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "the end of the older one");
     cr_assert_eq(matched(&world, 2, 1, 2), 2);
     released(&world, 2);
-    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
-    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "it was used meanwhile");
-    cr_assert_eq(locus_prefix_look(world.prefix, ids_of(b, 3), NULL, 3, &kept), 2);
+    cr_assert_eq(locus_prefix_evict(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_probe(world.prefix, ids_of(a, 3), NULL, 3, &kept), 2, "it was used meanwhile");
+    cr_assert_eq(locus_prefix_probe(world.prefix, ids_of(b, 3), NULL, 3, &kept), 2);
     world_close(&world);
 }
 
@@ -237,9 +237,9 @@ Test(prefix, an_id_that_is_there_stays_with_its_block)
     published(&world, 0, 9, 1);
     published(&world, 1, 9, 0);
     released(&world, 1);
-    cr_assert_eq(stats_of(&world).blocks_kept, 0, "it went home");
+    cr_assert_eq(stats_of(&world).blocks_cached, 0, "it went home");
     released(&world, 0);
-    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    cr_assert_eq(stats_of(&world).blocks_cached, 1);
     world_close(&world);
 }
 
@@ -274,7 +274,7 @@ Test(prefix, close_sets_everything_free)
     released(&world, 0);
     cr_assert_eq(locus_prefix_close(world.prefix), 0);
     world.prefix = NULL;
-    cr_assert_eq(stats_of(&world).blocks_kept, 0);
+    cr_assert_eq(stats_of(&world).blocks_cached, 0);
     released(&world, 1);
     cr_assert_eq(stats_of(&world).blocks_free, 8);
     cache_open(&world, "lfu");
@@ -335,7 +335,7 @@ Test(prefix, a_copy_into_a_block_that_was_kept_is_counted)
         published(&world, 0, 1 + i, 1);
         released(&world, 0);
     }
-    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    cr_assert_eq(locus_prefix_evict(world.prefix, 2), 2);
     written(&world, 0, 0, 2, 'b');
     forked(&world, 0, 1);
     cr_assert_eq(stats_of(&world).outstanding_high, 1);

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "locus/prefix.h"
+#include "locus/share.h"
 #include "placement/blocks/tests/stress.h"
-#include "placement/sharing/prefix.h"
-#include "placement/sharing/share.h"
 
 #define CALLS UINT64_C(10000000)
 #define CALLS_OF_A_ROUND 20000u
@@ -127,7 +127,7 @@ static void books(const struct round *round)
         }
     locus_pool_stats(round->pool, &stats);
     STRESS_EXPECT(stats.outstanding == out && stats.sharers == sharers);
-    STRESS_EXPECT(stats.outstanding + stats.blocks_free + stats.blocks_kept + stats.blocks_worn == stats.blocks);
+    STRESS_EXPECT(stats.outstanding + stats.blocks_free + stats.blocks_cached + stats.blocks_worn == stats.blocks);
     STRESS_EXPECT(locus_pool_each_out(round->pool, on_out, &seen, &calls) == 0 && calls == out + sharers);
     STRESS_EXPECT(memcmp(seen.holders, seen.reported, sizeof seen.holders) == 0);
     STRESS_EXPECT(!round->tags || memcmp(seen.tags, seen.tags_reported, sizeof seen.tags) == 0);
@@ -136,7 +136,7 @@ static void books(const struct round *round)
     if (round->prefix) {
         struct locus_prefix_stats cache;
         locus_prefix_stats(round->prefix, &cache);
-        STRESS_EXPECT(cache.blocks_kept == stats.blocks_kept && cache.blocks_known >= cache.blocks_kept);
+        STRESS_EXPECT(cache.blocks_cached == stats.blocks_cached && cache.blocks_known >= cache.blocks_cached);
         STRESS_EXPECT(cache.blocks_known == cache.blocks_published - cache.blocks_evicted);
     }
 }
@@ -170,7 +170,7 @@ static void do_write(struct round *round)
         STRESS_EXPECT(error == -ENOMEM || error == -EAGAIN);
         round->refused++;
         sequence->tokens = first; // what was to be overwritten may be lost, and nothing before it
-        STRESS_EXPECT(locus_owner_cut(round->owner, sequence->table, first) == 0);
+        STRESS_EXPECT(locus_owner_truncate_tokens(round->owner, sequence->table, first) == 0);
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
@@ -178,7 +178,7 @@ static void do_write(struct round *round)
         token_store(round, sequence->table, i, sequence->value[i]);
     }
     sequence->tokens = first + count;
-    STRESS_EXPECT(locus_owner_cut(round->owner, sequence->table, sequence->tokens) == 0);
+    STRESS_EXPECT(locus_owner_truncate_tokens(round->owner, sequence->table, sequence->tokens) == 0);
     round->done[0]++;
 }
 
@@ -200,7 +200,7 @@ static void do_cut(struct round *round)
     if (!sequence)
         return;
     sequence->tokens = 1 + any(round, sequence->tokens);
-    STRESS_EXPECT(locus_owner_cut(round->owner, sequence->table, sequence->tokens) == 0);
+    STRESS_EXPECT(locus_owner_truncate_tokens(round->owner, sequence->table, sequence->tokens) == 0);
     STRESS_EXPECT(sequence->table->count == (sequence->tokens + BLOCK_TOKENS - 1) / BLOCK_TOKENS);
     round->done[2]++;
 }
@@ -260,7 +260,7 @@ static void do_match(struct round *round)
         return;
     begin(round, to);
     uint32_t count = ids_of(round, prompt->value, prompt->blocks * BLOCK_TOKENS, ids);
-    uint32_t look = locus_prefix_look(round->prefix, ids, tokens_of(prompt->value), count, &kept);
+    uint32_t look = locus_prefix_probe(round->prefix, ids, tokens_of(prompt->value), count, &kept);
     int64_t found = locus_prefix_match(round->prefix, ++round->now, ids, tokens_of(prompt->value), count, to->table);
     STRESS_EXPECT(found == look && kept <= look);
     to->tokens = (uint32_t)found * BLOCK_TOKENS;

@@ -108,11 +108,11 @@ Test(share, a_cut_drops_one_holder_of_what_lies_behind)
     world_open(&world, 8, false);
     written(&world, 0, 0, 12, 'a');
     forked(&world, 0, 1);
-    cr_assert_eq(locus_owner_cut(world.owner, world.tables[0], 5), 0);
+    cr_assert_eq(locus_owner_truncate_tokens(world.owner, world.tables[0], 5), 0);
     cr_assert_eq(world.tables[0]->count, 2);
     cr_assert_eq(stats_of(&world).sharers, 2);
     holds(&world, 1, 0, 12, 'a');
-    cr_assert_eq(locus_owner_cut(world.owner, world.tables[0], 100), 0, "longer than it is: nothing");
+    cr_assert_eq(locus_owner_truncate_tokens(world.owner, world.tables[0], 100), 0, "longer than it is: nothing");
     cr_assert_eq(world.tables[0]->count, 2);
     released(&world, 1);
     cr_assert_eq(stats_of(&world).outstanding, 2);

@@ -4,8 +4,8 @@
 #ifndef LOCUS_TESTS_SHARING_TEST_H
 #define LOCUS_TESTS_SHARING_TEST_H
 
-#include "placement/sharing/prefix.h"
-#include "placement/sharing/share.h"
+#include "locus/prefix.h"
+#include "locus/share.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static inline struct locus_pool_stats stats_of(const struct world *world)
 {
     struct locus_pool_stats stats;
     locus_pool_stats(world->pool, &stats);
-    cr_assert_eq(stats.outstanding + stats.blocks_free + stats.blocks_kept + stats.blocks_worn, stats.blocks);
+    cr_assert_eq(stats.outstanding + stats.blocks_free + stats.blocks_cached + stats.blocks_worn, stats.blocks);
     return stats;
 }
 

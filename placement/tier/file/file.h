@@ -10,7 +10,7 @@
 #ifndef LOCUS_TIER_FILE_INTERNAL_H
 #define LOCUS_TIER_FILE_INTERNAL_H
 
-#include "tier_file.h"
+#include "locus/tier_file.h"
 
 #include "placement/tier/tier_internal.h"
 

@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
+#include "placement/base/clock.h"
 #include "placement/tier/crc.h"
 
 #define PART_BYTES_MAX (16u << 20) // of one transfer

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "id_hash.h"
+#include "placement/base/id_hash.h"
 #include "placement/tier/crc.h"
 
 #define PIECE_BLOCKS 256u // headers in one read

@@ -190,8 +190,9 @@ Test(file_name, an_open_that_fails_leaves_the_folder_as_it_was)
     static const struct {
         enum fault_call call;
         int nth, error;
-    } steps[] = {{FAULT_WRITE, 1, -EIO},      {FAULT_SYNC, 1, -EIO},      {FAULT_SYNC_ALL, 1, -EIO},  {FAULT_FALLOCATE, 1, -ENOSPC},
-                 {FAULT_FALLOCATE, 1, -EFBIG}, {FAULT_SYNC_ALL, 2, -EDQUOT}, {FAULT_READ, 1, -EIO}, {FAULT_READ, 2, -EIO}};
+    } steps[] = {{FAULT_WRITE, 1, -EIO},        {FAULT_SYNC, 1, -EIO},        {FAULT_SYNC_ALL, 1, -EIO},
+                 {FAULT_FALLOCATE, 1, -ENOSPC}, {FAULT_FALLOCATE, 1, -EFBIG}, {FAULT_SYNC_ALL, 2, -EDQUOT},
+                 {FAULT_READ, 1, -EIO},         {FAULT_READ, 2, -EIO}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         for (int empty = 0; empty < 2; empty++) {
             struct place place = place_new();

@@ -3,7 +3,7 @@
 // file: what goes into a file comes out of it, at every size, address and depth, and after a restart.
 #include "placement/tier/tests/file_test.h"
 
-#include "tier_far.h"
+#include "locus/tier.h"
 
 #include "placement/memory/tests/region_child.h"
 

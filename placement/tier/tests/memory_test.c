@@ -3,8 +3,8 @@
 // memory: tiers in memory, and what all kinds answer alike.
 #include "placement/tier/tests/tier_test.h"
 
+#include "locus/tier.h"
 #include "placement/tier/crc.h"
-#include "tier_far.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -482,8 +482,10 @@ Test(memory, bytes_that_no_tier_has_are_refused)
     uint16_t numbers[4] = {0};
     struct waited w;
     for (int k = 0; k < 2; k++) {
-        struct locus_tier_far_config config = {
-            .size = sizeof config, .bytes = 1 << 16, .unit_bytes = UNIT_OF_TIER, .node = LOCUS_NODE_ANY};
+        struct locus_tier_far_config config = {.size = sizeof config,
+                                               .bytes = 1 << 16,
+                                               .unit_bytes = UNIT_OF_TIER,
+                                               .node = LOCUS_NODE_ANY};
         struct locus_tier *tier, *none = (void *)1;
         cr_assert_eq(opens[k](&tier, &config), 0);
         for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tier_file.h"
+#include "locus/tier_file.h"
 
 #define UNIT 4096u
 #define FILE_BYTES (UINT64_C(1) << 20)

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 
 #define KILL_NAME "tier_kill"
+#include "locus/tier_file.h"
 #include "placement/base/tests/kill.h"
-#include "tier_file.h"
 
 #define KEYS 48u
 #define DEPTH 12u

@@ -8,12 +8,12 @@
 # Other rooms have tests of the same names; and each program is linked with the calls that fail on demand.
 source_of() { echo "placement/tier/tests/$1.c"; }
 
-mutants_begin topo/*.c placement/{base,memory,tier,tier/file,tier/sink}/*.c placement/tier/tests/file_calls_test.c
+mutants_begin topo/*.c placement/{base,memory,tier,tier/file,tier/demote}/*.c placement/tier/tests/file_calls_test.c
 controls file_test file_fault_test file_chain_test file_ring_test file_name_test file_make_test file_torn_test
-controls memory_test quant_test sink_test
+controls memory_test quant_test demote_test
 
 crc=placement/tier/crc.c objects=placement/tier/objects.c tier=placement/tier/tier.c memory=placement/tier/memory.c
-int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c sink=placement/tier/sink
+int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c sink=placement/tier/demote
 operations=placement/tier/file/operations.c io=placement/tier/file/io.c scan=placement/tier/file/scan.c
 file=placement/tier/file/file.c name=placement/tier/file/name.c
 
@@ -220,19 +220,19 @@ mutant quant-infinite $scalar quant_test 's/most >= QUANT_INFINITE/most > QUANT_
 
 # --- where objects sink ----------------------------------------------------------------------------------------------------------
 
-mutant order-without-room $sink/order.c sink_test 's/count, 0, true\);/count, 0, false);/'
-mutant order-drops-what-has-no-room $sink/order.c sink_test 's/return with_room != LOCUS_SINK_DROP \? .*/return with_room;/'
-mutant sinks-to-where-it-is $sink/sink.c sink_test 's/object->at \+ 1/object->at/'
-mutant exact-objects-lose $sink/sink.c sink_test 's/ && !\(object->exact && tiers\[i\]\.lossy\)//'
-mutant what-fits-exactly-does-not $sink/sink.c sink_test 's/\) >= object->bytes/) > object->bytes/'
-mutant a-full-tier-has-room $sink/sink.c sink_test 's/now \? tiers\[i\]\.bytes_free : tiers\[i\]\.bytes\)/tiers[i].bytes)/'
-mutant loads-without-latency $sink/sink.c sink_test 's/\? tier->latency_ns \+ /? /'
-mutant loads-without-end $sink/sink.c sink_test 's/transfer_ns < \(double\)most_ns \?/1 ?/'
-mutant size-any-latency $sink/size.c sink_test 's/LATENCY_SHARE 0\.1/LATENCY_SHARE 1.0/'
-mutant size-the-nearest $sink/size.c sink_test 's/best = i;/return i;/'
-mutant age-too-early $sink/age.c sink_test 's/WAIT_LOADS 1000\.0/WAIT_LOADS 10.0/'
-mutant age-the-nearest $sink/age.c sink_test 's/best = i;/return i;/'
-mutant cost-the-other-way $sink/cost.c sink_test 's/ < object->compute_ns;/ > object->compute_ns;/'
-mutant cost-without-a-price $sink/cost.c sink_test 's/object->compute_ns == 0 \|\| //'
-mutant cost-only-with-room $sink/cost.c sink_test 's/now >= 0/now >= 1/'
+mutant order-without-room $demote/order.c demote_test 's/count, 0, true\);/count, 0, false);/'
+mutant order-drops-what-has-no-room $demote/order.c demote_test 's/return with_room != LOCUS_DEMOTE_DROP \? .*/return with_room;/'
+mutant sinks-to-where-it-is $demote/sink.c demote_test 's/object->at \+ 1/object->at/'
+mutant exact-objects-lose $demote/sink.c demote_test 's/ && !\(object->exact && tiers\[i\]\.lossy\)//'
+mutant what-fits-exactly-does-not $demote/sink.c demote_test 's/\) >= object->bytes/) > object->bytes/'
+mutant a-full-tier-has-room $demote/sink.c demote_test 's/now \? tiers\[i\]\.bytes_free : tiers\[i\]\.bytes\)/tiers[i].bytes)/'
+mutant loads-without-latency $demote/sink.c demote_test 's/\? tier->latency_ns \+ /? /'
+mutant loads-without-end $demote/sink.c demote_test 's/transfer_ns < \(double\)most_ns \?/1 ?/'
+mutant size-any-latency $demote/size.c demote_test 's/LATENCY_SHARE 0\.1/LATENCY_SHARE 1.0/'
+mutant size-the-nearest $demote/size.c demote_test 's/best = i;/return i;/'
+mutant age-too-early $demote/age.c demote_test 's/WAIT_LOADS 1000\.0/WAIT_LOADS 10.0/'
+mutant age-the-nearest $demote/age.c demote_test 's/best = i;/return i;/'
+mutant cost-the-other-way $demote/cost.c demote_test 's/ < object->compute_ns;/ > object->compute_ns;/'
+mutant cost-without-a-price $demote/cost.c demote_test 's/object->compute_ns == 0 \|\| //'
+mutant cost-only-with-room $demote/cost.c demote_test 's/now >= 0/now >= 1/'
 mutants_end

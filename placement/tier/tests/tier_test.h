@@ -4,7 +4,7 @@
 #ifndef LOCUS_TESTS_TIER_TEST_H
 #define LOCUS_TESTS_TIER_TEST_H
 
-#include "tier.h"
+#include "locus/tier.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -410,8 +410,8 @@ static int answer_plan(const struct arguments *arguments)
         return status;
     tb_advise_machine_of(topo, &machine);
     locus_topo_close(topo);
-    return tb_forms_write(forms, tb_advise_plan_doc(forms->json.wanted ? tb_head("advise") : NULL, &machine,
-                                                    arguments->machine.source));
+    return tb_forms_write(forms,
+                          tb_advise_plan_doc(forms->json.wanted ? tb_head("advise") : NULL, &machine, arguments->machine.source));
 }
 
 static int command(int argc, char **argv)

@@ -108,8 +108,12 @@ static int load(struct loaded *loaded, const char *record, char *why, size_t why
 
 // For people the figure is one column, with its interval, as a README has it.
 static const struct tb_column columns[] = {
-    {"address", "address", TB_AS_IS, false}, {NULL, "figure", TB_AS_IS, true}, {"estimate", NULL, TB_AS_IS, false},
-    {"low", NULL, TB_AS_IS, false},          {"high", NULL, TB_AS_IS, false},  {"verdict", "verdict", TB_AS_IS, false},
+    {"address", "address", TB_AS_IS, false},
+    {NULL, "figure", TB_AS_IS, true},
+    {"estimate", NULL, TB_AS_IS, false},
+    {"low", NULL, TB_AS_IS, false},
+    {"high", NULL, TB_AS_IS, false},
+    {"verdict", "verdict", TB_AS_IS, false},
     {0},
 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/domain/locus.h"
+#include "locus/locus.h"
 #include "testbed/decode/attend.h"
 
 #define SHAPE "2x4x2x32"
@@ -205,7 +205,7 @@ static void forked(struct world *world, uint32_t from, uint32_t to)
 static void cut(struct world *world, uint32_t which, uint32_t tokens)
 {
     for (uint32_t part = 0; part < world->parts; part++)
-        cr_assert_eq(locus_owner_cut(world->owner, world->sequence[which].table[part], tokens), 0);
+        cr_assert_eq(locus_owner_truncate_tokens(world->owner, world->sequence[which].table[part], tokens), 0);
     world->sequence[which].tokens = tokens;
 }
 

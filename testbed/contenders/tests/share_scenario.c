@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/domain/locus.h"
+#include "locus/locus.h"
 #include "testbed/measure/locality/locality.h"
 
 #define NODES 2u

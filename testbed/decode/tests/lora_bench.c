@@ -15,7 +15,7 @@
 
 #include "copies_world.h"
 
-#include "placement/tier/quant.h"
+#include "locus/int8.h"
 #include "testbed/decode/lora/lora.h"
 
 static uint32_t rounds = 20;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placement/ggml/locus-ggml.h"
+#include "locus/ggml.h"
 #include "testbed/counters/mark.h"
 #include "testbed/engine/llama/bill.h"
 #include "testbed/engine/llama/regions.h"

@@ -15,7 +15,7 @@
 
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
-#include "placement/ggml/locus-ggml.h"
+#include "locus/ggml.h"
 #include "testbed/counters/window.h"
 
 #define LOOKED_UP 4096u         // pages in one call

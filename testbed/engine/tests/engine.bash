@@ -12,7 +12,7 @@ needs_backend() {
         >"$out" 2>&1 || { fail "$1" "the backend does not compile: $(tail -n 1 "$out")"; done_testing; exit 1; }
 }
 
-rooms=$(printf -- '-iquote %s ' placement/ggml topo placement/*/)
+rooms='-Iplacement/include -iquote topo -iquote placement/ggml'
 strict='-std=c11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Werror'
 
 # plugin OUT SOURCE [FLAG...]: the backend, with that source in place of the one of its name; the other objects are the build's. One

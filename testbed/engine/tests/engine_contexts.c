@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "placement/ggml/locus-ggml.h"
+#include "locus/ggml.h"
 
 enum { STEPS = 40, TOKENS = 512, CONTEXTS = 1000, CONTEXTS_FEW = 100, STRETCHES = 5, DEVICES_MAX = 16 };
 

@@ -14,8 +14,16 @@
 #define EXPORT __attribute__((visibility("default")))
 
 typedef void *word;
-struct registry { int number; word name, count, get, address; word context; };
-struct device { word calls[15]; struct registry *registry; word context; };
+struct registry {
+    int number;
+    word name, count, get, address;
+    word context;
+};
+struct device {
+    word calls[15];
+    struct registry *registry;
+    word context;
+};
 
 #ifndef NONE
 static struct registry cpu = {.number = NUMBER};
@@ -50,8 +58,14 @@ EXPORT void ggml_log_internal(int level, const char *format, ...)
 }
 
 // What a buffer is made of, by value: ten functions in this form.
-struct calls { word free_buffer, get_base, others[9]; };
-struct buffer { struct calls calls; word type, context; size_t bytes; };
+struct calls {
+    word free_buffer, get_base, others[9];
+};
+struct buffer {
+    struct calls calls;
+    word type, context;
+    size_t bytes;
+};
 EXPORT word ggml_backend_buffer_init(word type, struct calls calls, word context, size_t bytes);
 EXPORT word ggml_backend_buffer_init(word type, struct calls calls, word context, size_t bytes)
 {
@@ -60,11 +74,11 @@ EXPORT word ggml_backend_buffer_init(word type, struct calls calls, word context
     return buffer;
 }
 
-#define HAS(name) \
-    EXPORT word name(void); \
-    EXPORT word name(void) \
-    { \
-        return NULL; \
+#define HAS(name)                                                                                                                  \
+    EXPORT word name(void);                                                                                                        \
+    EXPORT word name(void)                                                                                                         \
+    {                                                                                                                              \
+        return NULL;                                                                                                               \
     }
 HAS(ggml_backend_dev_by_type)
 HAS(ggml_nbytes)

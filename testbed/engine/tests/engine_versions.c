@@ -10,8 +10,14 @@
 
 #include "ggml-backend.h"
 
-struct lump { char bytes[2048]; };
-struct batch { int32_t count; int32_t *tokens; void *others[5]; };
+struct lump {
+    char bytes[2048];
+};
+struct batch {
+    int32_t count;
+    int32_t *tokens;
+    void *others[5];
+};
 struct llama_model;
 struct llama_context;
 struct llama_vocab;

@@ -104,8 +104,9 @@ static bool isolation_is_used(struct tb_exam *exam, struct tb_finding *finding, 
         tb_finding_set(finding, TB_FINDING_NOTE, "isolcpus %.64s, but measured on %.64s", isolated, measured);
     else {
         tb_finding_set(finding, TB_FINDING_UNFIT, "isolcpus %.64s, but this process is kept to %.64s", isolated, measured);
-        tb_finding_remedy(finding, "Start it without taskset, numactl and the like, in a cpuset that has isolated CPUs; or name "
-                                   "them: --cpus %.64s, or LOCUS_CPUS.",
+        tb_finding_remedy(finding,
+                          "Start it without taskset, numactl and the like, in a cpuset that has isolated CPUs; or name "
+                          "them: --cpus %.64s, or LOCUS_CPUS.",
                           isolated);
     }
     return false;

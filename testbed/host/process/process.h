@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "topo/topo.h"
 
 #define TB_PROCESS_NODES_MAX 64u  // on a larger machine the pages and threads of further nodes count as of no known node

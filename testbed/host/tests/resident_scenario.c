@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "topo/pin.h"
 
 #define THREADS_MAX 64

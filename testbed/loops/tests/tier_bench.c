@@ -15,9 +15,9 @@
 
 #include "testbed/stats/tests/contest.h"
 
-#include "quant.h"
-#include "tier_far.h"
-#include "tier_file.h"
+#include "locus/int8.h"
+#include "locus/tier.h"
+#include "locus/tier_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -212,8 +212,10 @@ static int file_passes(const char *path, uint64_t objects, uint64_t object_bytes
     uint32_t ops = depth + MORE_OPS;
     struct locus_region *region;
     struct locus_tier_file_granted granted;
-    const struct locus_region_config place = {
-        .size = sizeof place, .bytes = ops * object_bytes, .page = page, .policy = LOCUS_POLICY_FIRST_TOUCH};
+    const struct locus_region_config place = {.size = sizeof place,
+                                              .bytes = ops * object_bytes,
+                                              .page = page,
+                                              .policy = LOCUS_POLICY_FIRST_TOUCH};
     if (object_bytes % 4096 || depth == 0 || depth > LOCUS_TIER_DEPTH_MAX)
         contest_fail("size or depth", EINVAL);
     CONTEST_NEED(-locus_region_open(&region, &place));

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 
 // What clocked laps time: a take without its touch; a push, which for a malloc is the free of a whole request; a drain at a step;
 // and those takes that waited for blocks on their way home.

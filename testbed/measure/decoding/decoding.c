@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/blocks/block.h"
+#include "locus/block.h"
 #include "testbed/workload/batch.h"
 
 static int schedule_of(const struct tb_decoding_source *source, uint32_t block_tokens, uint32_t blocks_per_group,

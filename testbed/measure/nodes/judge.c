@@ -2,7 +2,7 @@
 //
 // judge (many nodes): the gates, see engine.h. The first that fails is the reason; a run that fails a gate is invalid, not slow.
 
-#include "placement/memory/region_verify.h"
+#include "locus/region.h"
 #include "testbed/measure/nodes/judge.h"
 
 #include <errno.h>

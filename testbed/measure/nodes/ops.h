@@ -14,8 +14,8 @@
 #ifndef TB_NODES_OPS_H
 #define TB_NODES_OPS_H
 
-#include "placement/memory/policy.h"
-#include "placement/memory/region.h"
+#include "locus/policy.h"
+#include "locus/region.h"
 #include "testbed/measure/contender.h"
 
 struct tb_nodes_setup {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/counters/window.h"
 #include "testbed/measure/engine.h"
 #include "testbed/stats/stats.h"

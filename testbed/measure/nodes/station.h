@@ -8,7 +8,7 @@
 //
 // A lap begins and ends at a gate, where each station waits for all others; meanwhile it goes on serving its inbox and draining.
 //
-// Threads: one scheduler for each station, and its workers. Atomics: an inbox is a mailbox (placement/blocks/mailbox.h: P1, T1).
+// Threads: one scheduler for each station, and its workers. Atomics: an inbox is a mailbox (locus/lane.h: P1, T1).
 //   finished   F1 (release) by the thread that finished the station's request, partner F2 (acquire): its frees and pushes are seen
 //   arrived    G1 (release) at a gate, partner G2 (acquire): after the gate all see what any station did before it
 //   asleep     both sides exchange it (acquire and release), the sender after its push and the worker before its look: the second
@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "placement/blocks/mailbox.h"
+#include "locus/lane.h"
 #include "testbed/measure/decoding/process.h"
 #include "testbed/measure/nodes/books.h"
 

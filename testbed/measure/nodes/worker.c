@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/measure/nodes/station.h"
 #include "topo/pin.h"
 

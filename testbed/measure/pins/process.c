@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/base/cpu_relax.h"
-#include "placement/pages/pages_open.h"
+#include "locus/lane.h"
+#include "locus/pages.h"
 #include "testbed/measure/watch.h"
 #include "testbed/stats/random.h"
 #include "testbed/workload/adapters/popularity.h"
@@ -84,8 +84,8 @@ static int ranges_make(struct tb_pins_world *world)
 {
     int error = 0;
     for (uint32_t i = 0; i < world->ranges && !error; i++) {
-        struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .owner = i};
-        error = locus_pages_allocate(world->pages, NULL, &ask, &world->range[i]);
+        struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = 1, .owner = i};
+        error = locus_pages_alloc(world->pages, NULL, &ask, &world->range[i]);
         if (error)
             break;
         char *memory = locus_pages_address(world->pages, world->range[i]);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "placement/pages/pages_report.h"
+#include "locus/pages_report.h"
 
 // --- pages: the arena's own -----------------------------------------------------------------------------------------------------
 

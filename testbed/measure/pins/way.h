@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/pages/pages.h"
+#include "locus/pages.h"
 #include "testbed/measure/pins/plan.h"
 #include "testbed/stats/latency.h"
 

@@ -11,7 +11,7 @@
 
 #include <sched.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 
 #define TABLES (TB_RING_SLOTS + 500u) // not a multiple of the ring
 #define TURNS 20000u

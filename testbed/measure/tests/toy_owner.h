@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "placement/base/cpu_relax.h"
+#include "locus/lane.h"
 #include "testbed/measure/tests/toy.h"
 
 static inline int toy_enter(void *context, uint32_t station)

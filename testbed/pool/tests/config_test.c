@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages_evict.h"
+#include "locus/pages_evict.h"
 #include "testbed/pool/config.h"
 
 static const char seeds[] = "memory_pool:\n"

@@ -32,13 +32,13 @@ static void audit_make(void)
                                              .pages_of = {20, 13, 9, 6},
                                              .ranges_allocated = 501,
                                              .ranges_freed = 77,
-                                             .leave_refused = 3,
+                                             .evict_refused = 3,
                                              .thrashed = 19,
                                              .pins_refused = 23,
                                              .room_waits = 29,
                                              .sets_reaped = 2};
     for (uint32_t kind = 0; kind < LOCUS_PAGES_KINDS; kind++) {
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++) {
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++) {
             audit.stats.ranges_evicted[kind][reason] = next++;
             audit.stats.pages_evicted[kind][reason] = next++;
         }
@@ -130,7 +130,7 @@ Test(metrics, every_number_of_the_audit_is_there_once)
         cr_assert_float_eq(value_of(wanted[i].name), wanted[i].value, 1e-12, "%s", wanted[i].name);
     for (uint32_t kind = 0; kind < LOCUS_PAGES_KINDS; kind++) {
         char name[120];
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++) {
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++) {
             snprintf(name, sizeof name, "locus_pool_ranges_evicted_total{kind=\"%s\",reason=\"%s\"}", tb_kind_name(kind),
                      tb_reason_name(reason));
             cr_assert_eq(value_of(name), audit.stats.ranges_evicted[kind][reason]);

@@ -20,13 +20,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pages_evict.h"
-#include "pages_open.h"
-#include "pages_report.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
 #include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 #include "testbed/stats/tests/contest.h"
-#include "topo.h"
+#include "topo/topo.h"
 
 #define PAGES 4096u
 #define BATCH 16u                // calls between two readings: a magazine of the default size
@@ -51,9 +51,9 @@ static void world_open(int node)
 
 static locus_range allocated(struct locus_magazine *magazine, uint32_t count, uint64_t owner)
 {
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = count, .owner = owner};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = count, .owner = owner};
     locus_range range;
-    CONTEST_NEED(locus_pages_allocate(pages, magazine, &ask, &range));
+    CONTEST_NEED(locus_pages_alloc(pages, magazine, &ask, &range));
     return range;
 }
 
@@ -163,13 +163,13 @@ static double evict_measure(void *context)
     (void)context;
     world_open(-1);
     for (uint32_t i = 0; i < PAGES; i++) {
-        locus_pages_now(pages, ++now_ns);
+        locus_pages_set_time(pages, ++now_ns);
         CONTEST_NEED(locus_pages_unpin(pages, allocated(NULL, 1, i)));
     }
     for (uint32_t i = 0; i < BATCHES; i++) {
         double begin_ns = contest_now_ns();
         for (uint32_t j = 0; j < BATCH; j++) {
-            locus_pages_now(pages, ++now_ns);
+            locus_pages_set_time(pages, ++now_ns);
             CONTEST_NEED(locus_pages_unpin(pages, allocated(NULL, 1, now_ns)));
         }
         sum_ns += contest_now_ns() - begin_ns;
@@ -383,18 +383,18 @@ static void *timer_main(void *argument)
 {
     struct timer *me = argument;
     struct locus_magazine *magazine;
-    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1}, many = {.kind = LOCUS_PAGES_KV, .pages = HUNDRED};
+    struct locus_pages_request one = {.kind = LOCUS_PAGES_KV, .pages = 1}, many = {.kind = LOCUS_PAGES_KV, .pages = HUNDRED};
     pin_to(pins.cpus[me->at]);
     CONTEST_NEED(locus_magazine_open(&magazine, pages));
     for (uint32_t i = 0; i < TIMED_CALLS; i++) {
         locus_range range;
-        CLOCKED(me, TIMED_ALLOCATE, locus_pages_allocate(pages, magazine, &one, &range));
+        CLOCKED(me, TIMED_ALLOCATE, locus_pages_alloc(pages, magazine, &one, &range));
         CLOCKED(me, TIMED_PIN, locus_pages_pin(pages, range));
         CLOCKED(me, TIMED_UNPIN, locus_pages_unpin(pages, range));
         CONTEST_NEED(locus_pages_unpin(pages, range));
         CLOCKED(me, TIMED_FREE, locus_pages_free(pages, magazine, range));
         if (i % 8 == 0 && me->at * HUNDRED < PAGES / 4) { // more would not find room
-            CLOCKED(me, TIMED_HUNDRED, locus_pages_allocate(pages, NULL, &many, &range));
+            CLOCKED(me, TIMED_HUNDRED, locus_pages_alloc(pages, NULL, &many, &range));
             let_go(NULL, range);
         }
     }

@@ -34,7 +34,7 @@ static uint64_t evicted(const struct locus_pages_stats *stats)
 {
     uint64_t sum = 0;
     for (uint32_t kind = 0; kind < LOCUS_PAGES_KINDS; kind++)
-        for (uint32_t reason = 0; reason < LOCUS_LEAVE_REASONS; reason++)
+        for (uint32_t reason = 0; reason < LOCUS_EVICT_REASONS; reason++)
             sum += stats->ranges_evicted[kind][reason];
     return sum;
 }

@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages_evict.h"
-#include "pages_open.h"
-#include "pages_report.h"
-#include "region_verify.h"
-#include "tier.h"
-#include "tier_far.h"
+#include "locus/pages.h"
+#include "locus/pages_evict.h"
+#include "locus/pages_report.h"
+#include "locus/region.h"
+#include "locus/tier.h"
 
 #define PAGES 24u
 #define PAGE_BYTES (UINT64_C(512) << 10)
@@ -79,12 +78,12 @@ static int leave(void *context, locus_range range, enum locus_pages_kind kind, u
 // The object's range, pinned: where it is, or a new one with what the tier has of it, or with new contents.
 static int bring(uint64_t object)
 {
-    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_KV, .pages = length_of(object), .owner = object};
+    struct locus_pages_request ask = {.kind = LOCUS_PAGES_KV, .pages = length_of(object), .owner = object};
     struct locus_tier_op op = {.done = done};
     uint64_t bytes = ask.pages * PAGE_BYTES;
     if (world.range[object])
         return locus_pages_pin(world.pages, world.range[object]);
-    int error = locus_pages_allocate(world.pages, NULL, &ask, &world.range[object]);
+    int error = locus_pages_alloc(world.pages, NULL, &ask, &world.range[object]);
     if (error)
         return error;
     void *memory = locus_pages_address(world.pages, world.range[object]);
@@ -102,7 +101,7 @@ static void walk(void)
 {
     for (uint64_t step = 0; step < 12 * OBJECTS && !world.failed; step++) {
         uint64_t object = step * 7 % OBJECTS;
-        locus_pages_now(world.pages, step);
+        locus_pages_set_time(world.pages, step);
         int error = bring(object);
         if (error)
             return complain("an object is brought; error", -error);
@@ -142,7 +141,7 @@ int main(int argc, char **argv)
                                       .page = LOCUS_PAGE_4K,
                                       .policy = LOCUS_POLICY_BIND,
                                       .node = atoi(argv[1]),
-                                      .leave = leave};
+                                      .evict = leave};
     struct locus_tier_far_config far = {
         .size = sizeof far, .bytes = 2 * OBJECTS * PAGE_BYTES, .node = atoi(argv[2]), .why = why, .why_bytes = sizeof why};
     int error = locus_pages_open(&world.pages, &near);
@@ -161,10 +160,10 @@ int main(int argc, char **argv)
     locus_tier_stats(world.tier, &waits);
     printf("%llu pages out, %llu pages back, %llu bytes stored, %llu loaded\n", (unsigned long long)world.pages_out,
            (unsigned long long)world.pages_in, (unsigned long long)waits.bytes_stored, (unsigned long long)waits.bytes_loaded);
-    if (stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM] != world.pages_out || world.pages_in == 0 ||
+    if (stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM] != world.pages_out || world.pages_in == 0 ||
         waits.bytes_stored != world.pages_out * PAGE_BYTES || waits.bytes_loaded != world.pages_in * PAGE_BYTES)
         complain("arena, tier and program count the same pages; evicted",
-                 (long long)stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_LEAVE_ROOM]);
+                 (long long)stats.pages_evicted[LOCUS_PAGES_KV][LOCUS_EVICTED_FOR_ROOM]);
     locus_tier_close(world.tier);
     if (locus_pages_close(world.pages))
         complain("nobody pins any more", 0);

@@ -18,9 +18,9 @@ static struct tb_storm_report storm;
 
 static locus_range allocate(enum locus_pages_kind kind, uint32_t count, uint64_t owner, bool pinned)
 {
-    const struct locus_pages_ask ask = {.kind = kind, .pages = count, .owner = owner};
+    const struct locus_pages_request ask = {.kind = kind, .pages = count, .owner = owner};
     locus_range range;
-    cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+    cr_assert_eq(locus_pages_alloc(pages, NULL, &ask, &range), 0);
     if (!pinned)
         cr_assert_eq(locus_pages_unpin(pages, range), 0);
     return range;
@@ -36,11 +36,11 @@ static void arena_make(void)
     config.pages.page = LOCUS_PAGE_4K;
     config.pages.high_permille = config.pages.low_permille = 0;
     cr_assert_eq(locus_pages_open(&pages, &config.pages), 0);
-    locus_pages_now(pages, 1000000000);
+    locus_pages_set_time(pages, 1000000000);
     allocate(LOCUS_PAGES_KV, 2, 1, false);
     allocate(LOCUS_PAGES_KV, 1, 2, false);
     allocate(LOCUS_PAGES_ADAPTER, 3, 3, true);
-    locus_pages_now(pages, 40000000000);
+    locus_pages_set_time(pages, 40000000000);
 }
 
 static struct tb_doc *document(bool stormy)

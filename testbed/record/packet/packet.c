@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "placement/base/version.h"
+#include "locus/version.h"
 #include "testbed/base/child.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"

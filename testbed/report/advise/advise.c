@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/host/environment.h"

@@ -9,7 +9,7 @@
 #ifndef TB_ADVISE_H
 #define TB_ADVISE_H
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "testbed/doc/doc.h"
 #include "testbed/judge/board.h"
 #include "testbed/record/log.h"

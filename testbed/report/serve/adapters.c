@@ -324,7 +324,8 @@ static void batchers_answer(struct tb_doc *doc, const struct board *board)
 {
     const struct row *best = &board->row[0], *worst = &board->row[board->ranked - 1];
     struct tb_words because = {0};
-    struct tb_recommend recommend = {.because = because.text, .why = "as many requests starve under each",
+    struct tb_recommend recommend = {.because = because.text,
+                                     .why = "as many requests starve under each",
                                      .separates = "More load (--load)"};
     if (worst->first == 0) {
         recommend.why = "nobody starves";
@@ -348,11 +349,12 @@ static void batchers_answer(struct tb_doc *doc, const struct board *board)
 static void residents_answer(struct tb_doc *doc, const struct board *board)
 {
     const struct row *best = &board->row[0], *next = &board->row[1];
-    bool known = strcmp(best->name, locus_residency_fixed.name) == 0;
+    bool known = strcmp(best->name, locus_adapter_policy_fixed.name) == 0;
     double ahead = -INFINITY;
     uint32_t at = 0, worst = 0;
     struct tb_words because = {0};
-    struct tb_recommend recommend = {.because = because.text, .why = "they find the same hot at every rate",
+    struct tb_recommend recommend = {.because = because.text,
+                                     .why = "they find the same hot at every rate",
                                      .separates = "Fewer places in memory"};
     level_add(board, &recommend);
     for (uint32_t cell = 0; cell < board->cells_count; cell++) {
@@ -386,7 +388,8 @@ static void scores_answer(struct tb_doc *doc, const struct board *board)
     uint32_t at = 0;
     char behind[96] = "and nobody finds more anywhere", full[128] = "";
     struct tb_words because = {0};
-    struct tb_recommend recommend = {.because = because.text, .why = "they find the same again from every watermark on",
+    struct tb_recommend recommend = {.because = because.text,
+                                     .why = "they find the same again from every watermark on",
                                      .separates = "Fewer pages (--pool)"};
     for (uint32_t cell = 0; cell < board->cells_count; cell++) {
         at = figure(best, cell, board->kind->won) > figure(best, at, board->kind->won) ? cell : at;

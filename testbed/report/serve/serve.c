@@ -300,8 +300,8 @@ static void next_say(const struct served_cell *cell, uint32_t next, char *out, s
     if (served_figure(&cell->row[next], "refused") > served_figure(&cell->row[0], "refused"))
         snprintf(out, bytes, "%s others refuse requests", next > 1 ? "The" : "all");
     else if (cell->random)
-        snprintf(out, bytes, "%.0f requests found no room. With %s, the next, %.0f did",
-                 served_figure(&cell->row[0], "refusals"), name, served_figure(&cell->row[next], "refusals"));
+        snprintf(out, bytes, "%.0f requests found no room. With %s, the next, %.0f did", served_figure(&cell->row[0], "refusals"),
+                 name, served_figure(&cell->row[next], "refusals"));
     else
         snprintf(out, bytes, "%s, the next, takes %.2f times %s", name, times_worse(cell, next),
                  cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps");

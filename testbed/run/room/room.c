@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "placement/memory/region.h"
+#include "locus/region.h"
 #include "testbed/base/words.h"
 #include "testbed/host/topology/topo_view.h"
 #include "testbed/measure/contender.h"

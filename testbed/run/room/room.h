@@ -9,7 +9,7 @@
 #ifndef TB_ROOM_H
 #define TB_ROOM_H
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "testbed/measure/rounds.h"
 
 struct tb_room_host {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "placement/memory/policy.h"
+#include "locus/policy.h"
 #include "testbed/base/tests/json_says.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/run/run_lines.h"

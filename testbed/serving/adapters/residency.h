@@ -12,7 +12,7 @@
 //     cold    int8 from a file at 3 GB/s, and then the same: 3.3 ms and 26.4 ms
 //
 // A use that finds its adapter hot takes nothing. One that does not makes f16 weights, wherever these stay
-// (placement/adapter/residency.h). Thrash: an adapter becomes hot within one second after it was hot. Adapters are numbered by
+// (locus/adapter_policy.h). Thrash: an adapter becomes hot within one second after it was hot. Adapters are numbered by
 // popularity, for the sake of `fixed`; all others treat numbers alike.
 #ifndef TB_RESIDENCY_H
 #define TB_RESIDENCY_H
@@ -49,11 +49,11 @@ struct tb_resided {
 extern const struct tb_slot tb_resided_fields[]; // ends with a NULL name
 
 uint64_t tb_adapter_f16_bytes(uint32_t rank);
-uint64_t tb_adapter_back_ns(uint32_t rank, enum locus_residence place);
+uint64_t tb_adapter_back_ns(uint32_t rank, enum locus_adapter_place place);
 
 // Filled settings that were checked. 0; -ENOMEM; -EBADMSG: the policy has more hot or warm than there are places, or
 // says of an adapter's place what it did not report.
 int tb_residency(const struct tb_scenario *scenario, const struct tb_adapter_settings *settings,
-                 const struct locus_residency_ops *resident, struct tb_resided *out, struct tb_why *why);
+                 const struct locus_adapter_policy *resident, struct tb_resided *out, struct tb_why *why);
 
 #endif

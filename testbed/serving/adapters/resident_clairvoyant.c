@@ -30,7 +30,7 @@ static void seer_close(void *state)
     free(seer);
 }
 
-static int seer_open(void **state, const struct locus_residency_config *config)
+static int seer_open(void **state, const struct locus_adapter_policy_config *config)
 {
     struct seer *seer = calloc(1, sizeof *seer);
     *state = NULL;
@@ -64,7 +64,7 @@ int tb_resident_foresee(void *state, const struct tb_adapter_use uses[], uint32_
 }
 
 // Whose next use comes last. pre: somebody is there.
-static uint32_t last_of(const struct seer *seer, enum locus_residence place)
+static uint32_t last_of(const struct seer *seer, enum locus_adapter_place place)
 {
     const struct tb_places *places = &seer->places;
     uint32_t last = places->list[place][0];
@@ -75,7 +75,7 @@ static uint32_t last_of(const struct seer *seer, enum locus_residence place)
 }
 
 // Is there room, or somebody who is used later?
-static bool worth(const struct seer *seer, uint32_t adapter, enum locus_residence place)
+static bool worth(const struct seer *seer, uint32_t adapter, enum locus_adapter_place place)
 {
     const struct tb_places *places = &seer->places;
     if (places->place[adapter] >= (uint8_t)place || places->most[place] == 0)
@@ -89,27 +89,27 @@ static void seer_use(void *state, uint64_t now_ns, uint32_t adapter)
     struct tb_places *places = &seer->places;
     (void)now_ns;
     seer->score[adapter] = seer->count - seer->next[seer->now++];
-    enum locus_residence to = worth(seer, adapter, LOCUS_RESIDENCE_HOT)    ? LOCUS_RESIDENCE_HOT
-                              : worth(seer, adapter, LOCUS_RESIDENCE_WARM) ? LOCUS_RESIDENCE_WARM
-                                                                           : LOCUS_RESIDENCE_COLD;
-    if (to == LOCUS_RESIDENCE_COLD)
+    enum locus_adapter_place to = worth(seer, adapter, LOCUS_ADAPTER_HOT)    ? LOCUS_ADAPTER_HOT
+                                  : worth(seer, adapter, LOCUS_ADAPTER_WARM) ? LOCUS_ADAPTER_WARM
+                                                                             : LOCUS_ADAPTER_COLD;
+    if (to == LOCUS_ADAPTER_COLD)
         return;
-    bool full = to == LOCUS_RESIDENCE_HOT && places->count[to] == places->most[to];
+    bool full = to == LOCUS_ADAPTER_HOT && places->count[to] == places->most[to];
     uint32_t down = full ? last_of(seer, to) : 0;
     tb_places_move(places, adapter, to);
     if (full)
-        tb_places_move(places, down, LOCUS_RESIDENCE_WARM);
-    if (places->count[LOCUS_RESIDENCE_WARM] > places->most[LOCUS_RESIDENCE_WARM])
-        tb_places_move(places, last_of(seer, LOCUS_RESIDENCE_WARM), LOCUS_RESIDENCE_COLD);
+        tb_places_move(places, down, LOCUS_ADAPTER_WARM);
+    if (places->count[LOCUS_ADAPTER_WARM] > places->most[LOCUS_ADAPTER_WARM])
+        tb_places_move(places, last_of(seer, LOCUS_ADAPTER_WARM), LOCUS_ADAPTER_COLD);
 }
 
-static enum locus_residence seer_place(void *state, uint64_t now_ns, uint32_t adapter)
+static enum locus_adapter_place seer_place(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    return (enum locus_residence)((struct seer *)state)->places.place[adapter];
+    return (enum locus_adapter_place)((struct seer *)state)->places.place[adapter];
 }
 
-static bool seer_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+static bool seer_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     (void)now_ns;
     return tb_places_moved(&((struct seer *)state)->places, out);
@@ -121,7 +121,7 @@ static uint64_t seer_due_ns(void *state)
     return UINT64_MAX;
 }
 
-const struct locus_residency_ops tb_resident_clairvoyant = {
+const struct locus_adapter_policy tb_resident_clairvoyant = {
     .name = "clairvoyant",
     .summary = "knows the future: who is used again last makes room",
     .open = seer_open,

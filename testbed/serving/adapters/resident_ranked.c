@@ -36,7 +36,7 @@ static void ranked_close(void *state)
     free(ranked);
 }
 
-static int ranked_open(void **state, const struct locus_residency_config *config)
+static int ranked_open(void **state, const struct locus_adapter_policy_config *config)
 {
     struct ranked *ranked = calloc(1, sizeof *ranked);
     *state = NULL;
@@ -59,25 +59,25 @@ static int ranked_open(void **state, const struct locus_residency_config *config
     return 0;
 }
 
-static enum locus_residence place_of(const struct ranked *ranked, uint32_t adapter)
+static enum locus_adapter_place place_of(const struct ranked *ranked, uint32_t adapter)
 {
-    uint32_t hot = ranked->places.most[LOCUS_RESIDENCE_HOT], warm = ranked->places.most[LOCUS_RESIDENCE_WARM];
+    uint32_t hot = ranked->places.most[LOCUS_ADAPTER_HOT], warm = ranked->places.most[LOCUS_ADAPTER_WARM];
     if (ranked->uses[adapter] == 0 || ranked->at[adapter] >= hot + warm)
-        return LOCUS_RESIDENCE_COLD;
-    return ranked->at[adapter] < hot ? LOCUS_RESIDENCE_HOT : LOCUS_RESIDENCE_WARM;
+        return LOCUS_ADAPTER_COLD;
+    return ranked->at[adapter] < hot ? LOCUS_ADAPTER_HOT : LOCUS_ADAPTER_WARM;
 }
 
 // First those that go down, so that there is room.
 static void rank(struct ranked *ranked)
 {
     struct tb_places *places = &ranked->places;
-    for (int place = LOCUS_RESIDENCE_WARM; place <= LOCUS_RESIDENCE_HOT; place++)
+    for (int place = LOCUS_ADAPTER_WARM; place <= LOCUS_ADAPTER_HOT; place++)
         for (uint32_t i = places->count[place]; i > 0; i--) {
             uint32_t adapter = places->list[place][i - 1];
-            if (place_of(ranked, adapter) < (enum locus_residence)place)
+            if (place_of(ranked, adapter) < (enum locus_adapter_place)place)
                 tb_places_move(places, adapter, place_of(ranked, adapter));
         }
-    uint32_t first = places->most[LOCUS_RESIDENCE_HOT] + places->most[LOCUS_RESIDENCE_WARM];
+    uint32_t first = places->most[LOCUS_ADAPTER_HOT] + places->most[LOCUS_ADAPTER_WARM];
     for (uint32_t i = 0; i < first && i < places->adapters; i++)
         tb_places_move(places, ranked->order[i], place_of(ranked, ranked->order[i]));
 }
@@ -121,14 +121,14 @@ static void ranked_use(void *state, uint64_t now_ns, uint32_t adapter)
     ranked->used = true;
 }
 
-static enum locus_residence ranked_place(void *state, uint64_t now_ns, uint32_t adapter)
+static enum locus_adapter_place ranked_place(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct ranked *ranked = state;
     advance(ranked, now_ns);
-    return (enum locus_residence)ranked->places.place[adapter];
+    return (enum locus_adapter_place)ranked->places.place[adapter];
 }
 
-static bool ranked_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+static bool ranked_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     struct ranked *ranked = state;
     advance(ranked, now_ns);
@@ -141,7 +141,7 @@ static uint64_t ranked_due_ns(void *state)
     return ranked->used ? ranked->next_ns : UINT64_MAX;
 }
 
-const struct locus_residency_ops tb_resident_ranked = {
+const struct locus_adapter_policy tb_resident_ranked = {
     .name = "ranked",
     .summary = "what was used most often is hot, ranked every 60 seconds",
     .open = ranked_open,

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/pages/pages_open.h"
-#include "placement/pages/pages_report.h"
+#include "locus/pages.h"
+#include "locus/pages_report.h"
 #include "testbed/serving/arena/events.h"
 #include "testbed/serving/arena/turns.h"
 #include "testbed/stats/latency.h"
@@ -96,17 +96,17 @@ static void advance(struct model *model, uint64_t now_ns)
 {
     weigh(model, now_ns);
     model->now_ns = now_ns;
-    locus_pages_now(model->pages, now_ns);
+    locus_pages_set_time(model->pages, now_ns);
 }
 
 // --- the arena's calls, timed ---------------------------------------------------------------------------------------------------
 
 // What evicts in the calls of one thread is an allocation: the watermarks act in it as well.
-static int timed_allocate(struct model *model, const struct locus_pages_ask *ask, locus_range *out)
+static int timed_allocate(struct model *model, const struct locus_pages_request *ask, locus_range *out)
 {
     struct times *times = &model->times;
     uint64_t left = times->left, begin_ns = tb_latency_now_ns();
-    int error = locus_pages_allocate(model->pages, NULL, ask, out);
+    int error = locus_pages_alloc(model->pages, NULL, ask, out);
     uint64_t took_ns = tb_latency_now_ns() - begin_ns;
     tb_latency_add(&times->room, took_ns, times->clock_ns);
     if (times->left != left)
@@ -149,7 +149,7 @@ static bool thrashed(const struct model *model, uint64_t left_ns)
     return left_ns && model->now_ns - (left_ns - 1) <= TB_ARENA_THRASH_NS;
 }
 
-static int take(struct model *model, struct locus_pages_ask ask, locus_range *out)
+static int take(struct model *model, struct locus_pages_request ask, locus_range *out)
 {
     int error = timed_allocate(model, &ask, out);
     model->out->failed_ranges += error != 0;
@@ -171,10 +171,10 @@ static int adapter_take(struct model *model, uint32_t number, bool *found)
     if (*found)
         return 0;
     return take(model,
-                (struct locus_pages_ask){.kind = LOCUS_PAGES_ADAPTER,
-                                         .pages = tb_arena_pages_of(bytes),
-                                         .owner = number,
-                                         .cost_ns = bytes / TB_ARENA_LOAD_BYTES_PER_NS},
+                (struct locus_pages_request){.kind = LOCUS_PAGES_ADAPTER,
+                                             .pages = tb_arena_pages_of(bytes),
+                                             .owner = number,
+                                             .cost_ns = bytes / TB_ARENA_LOAD_BYTES_PER_NS},
                 &adapter->range);
 }
 
@@ -183,10 +183,10 @@ static int kv_take(struct model *model, uint32_t request, locus_range *out)
     const struct tb_request *from = &model->scenario->requests[request];
     uint64_t tokens = (uint64_t)from->prompt_tokens + from->output_tokens;
     return take(model,
-                (struct locus_pages_ask){.kind = LOCUS_PAGES_KV,
-                                         .pages = tb_arena_kv_pages(model->settings, tokens),
-                                         .owner = model->turns[request].conversation,
-                                         .cost_ns = tokens * TB_ARENA_PROMPT_NS},
+                (struct locus_pages_request){.kind = LOCUS_PAGES_KV,
+                                             .pages = tb_arena_kv_pages(model->settings, tokens),
+                                             .owner = model->turns[request].conversation,
+                                             .cost_ns = tokens * TB_ARENA_PROMPT_NS},
                 out);
 }
 
@@ -197,7 +197,8 @@ static int activation_take(struct model *model, uint32_t request, locus_range *o
     tokens = tokens < TB_ARENA_PART_TOKENS ? tokens : TB_ARENA_PART_TOKENS;
     uint64_t bytes = tokens * TB_ARENA_PART_VECTORS * vector;
     return take(model,
-                (struct locus_pages_ask){.kind = LOCUS_PAGES_ACTIVATION, .pages = tb_arena_pages_of(bytes), .owner = request}, out);
+                (struct locus_pages_request){.kind = LOCUS_PAGES_ACTIVATION, .pages = tb_arena_pages_of(bytes), .owner = request},
+                out);
 }
 
 // --- a request -----------------------------------------------------------------------------------------------------------------
@@ -319,7 +320,8 @@ static int scratch(struct model *model)
     uint64_t next_ns = model->now_ns + 1 + drawn_below(model, 2 * (UINT64_C(1000000000) / model->settings->scratch_per_s));
     locus_range range;
     int error =
-        take(model, (struct locus_pages_ask){.kind = LOCUS_PAGES_SCRATCH, .pages = length, .owner = model->events.order}, &range);
+        take(model, (struct locus_pages_request){.kind = LOCUS_PAGES_SCRATCH, .pages = length, .owner = model->events.order},
+             &range);
     if (error && error != -ENOMEM && error != -EINVAL)
         return error;
     if (!error)
@@ -371,7 +373,7 @@ static int pages_open(struct model *model, const struct locus_score_ops *score, 
         .score = score,
         .high_permille = settings->no_mark ? 0 : settings->high_permille,
         .low_permille = settings->no_mark ? 0 : settings->low_permille,
-        .leave = leave,
+        .evict = leave,
         .context = model,
     };
     if (settings->split == TB_ARENA_ZONES)
@@ -458,10 +460,10 @@ static void figures(struct model *model)
     struct tb_arena *out = model->out;
     locus_pages_stats(model->pages, &stats);
     for (unsigned kind = 0; kind < LOCUS_PAGES_KINDS; kind++) {
-        out->left_for_room += stats.ranges_evicted[kind][LOCUS_LEAVE_ROOM];
-        out->left_by_mark += stats.ranges_evicted[kind][LOCUS_LEAVE_WATERMARK];
+        out->left_for_room += stats.ranges_evicted[kind][LOCUS_EVICTED_FOR_ROOM];
+        out->left_by_mark += stats.ranges_evicted[kind][LOCUS_EVICTED_BY_WATERMARK];
     }
-    for (unsigned reason = 0; reason < LOCUS_LEAVE_REASONS; reason++) {
+    for (unsigned reason = 0; reason < LOCUS_EVICT_REASONS; reason++) {
         out->kv_left_pages += stats.pages_evicted[LOCUS_PAGES_KV][reason];
         out->adapter_left_pages += stats.pages_evicted[LOCUS_PAGES_ADAPTER][reason];
     }

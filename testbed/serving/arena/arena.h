@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arena: a cell of touch `pages`: the library's arena of pages (placement/pages/pages.h) under the requests of a scenario, in
+// arena: a cell of touch `pages`: the library's arena of pages (locus/pages.h) under the requests of a scenario, in
 // virtual time: what it finds again, what leaves and comes back, and how full it is. The arena is the real one, and one thread
 // makes all calls, so its counts are exact on every host. Only how long the calls take is real time, and measured. A page is 2 MiB;
 // but its memory is never touched, and nothing that the arena decides depends on the size of a page, so each has only 512 KiB of
@@ -36,7 +36,7 @@
 #ifndef TB_ARENA_H
 #define TB_ARENA_H
 
-#include "placement/pages/pages_evict.h"
+#include "locus/pages_evict.h"
 #include "testbed/serving/arena/settings.h"
 #include "testbed/stats/slot.h"
 

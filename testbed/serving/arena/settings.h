@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// settings: the cells of touch `pages`: an arena of pages (placement/pages/pages.h) under the requests of a scenario (arena.h). Its
+// settings: the cells of touch `pages`: an arena of pages (locus/pages.h) under the requests of a scenario (arena.h). Its
 // arms are scores of eviction. Nothing is measured but counts in virtual time, exact on every host.
 //
 //     azure-conv/pages                          4,096 pages of 2 MiB; eviction begins at 90 % and ends at 80 %

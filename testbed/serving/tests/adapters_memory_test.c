@@ -26,7 +26,7 @@ static size_t address_space_bytes(void)
 }
 
 static int run(const struct tb_scenario *scenario, const struct tb_adapter_settings *settings, const struct tb_batcher *batcher,
-               const struct locus_residency_ops *resident)
+               const struct locus_adapter_policy *resident)
 {
     struct tb_batched batched;
     struct tb_resided resided;
@@ -36,7 +36,7 @@ static int run(const struct tb_scenario *scenario, const struct tb_adapter_setti
 }
 
 // Each array is a mapping of its own, so with more room one more of them can be had.
-static void lacks(const struct tb_scenario *scenario, const struct tb_batcher *batcher, const struct locus_residency_ops *resident)
+static void lacks(const struct tb_scenario *scenario, const struct tb_batcher *batcher, const struct locus_adapter_policy *resident)
 {
     const char *name = batcher ? batcher->name : resident->name;
     struct tb_adapter_settings settings = {.adapters = ADAPTERS};

@@ -128,8 +128,8 @@ Test(plan, a_load_needs_a_capacity_that_somebody_shows)
     struct tb_request requests[20];
     struct tb_why why = {""};
     for (uint32_t i = 0; i < 20; i++)
-        requests[i] = (struct tb_request){
-            .arrival_ns = i * UINT64_C(20000000000), .prompt_tokens = 320, .output_tokens = 16, .width = 1};
+        requests[i] =
+            (struct tb_request){.arrival_ns = i * UINT64_C(20000000000), .prompt_tokens = 320, .output_tokens = 16, .width = 1};
     begin();
     cr_expect(reads("load90"));
     cr_expect_eq(planned_of(requests, 20, &why), -EINVAL, "all fit at once");

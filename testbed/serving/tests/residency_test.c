@@ -221,9 +221,9 @@ Test(residency, bytes_and_times_are_those_of_the_shape)
 {
     struct tb_scenario *poisson = scenario_open("poisson", 0);
     cr_expect_eq(tb_adapter_f16_bytes(8), 13631488);
-    cr_expect_eq(tb_adapter_back_ns(8, LOCUS_RESIDENCE_HOT), 0);
-    cr_expect_eq(tb_adapter_back_ns(8, LOCUS_RESIDENCE_WARM), 1022361);
-    cr_expect_eq(tb_adapter_back_ns(64, LOCUS_RESIDENCE_COLD), 18175317 + 8178892);
+    cr_expect_eq(tb_adapter_back_ns(8, LOCUS_ADAPTER_HOT), 0);
+    cr_expect_eq(tb_adapter_back_ns(8, LOCUS_ADAPTER_WARM), 1022361);
+    cr_expect_eq(tb_adapter_back_ns(64, LOCUS_ADAPTER_COLD), 18175317 + 8178892);
     for (uint32_t rank = 8; rank <= 64; rank *= 8) {
         struct tb_adapter_settings settings = settings_of((struct tb_adapter_settings){.rank = rank});
         struct tb_resided out = run(poisson, &settings, "lru");
@@ -232,10 +232,10 @@ Test(residency, bytes_and_times_are_those_of_the_shape)
         cr_expect(fabs((double)out.f16_bytes - uses * (1 - out.hot_ratio) * f16) < f16 / 2);
         cr_expect(fabs((double)out.cold_bytes - uses * out.cold_ratio * f16 / 2) < f16 / 4);
         cr_expect_eq(out.f16_bytes - out.reloaded_bytes, out.used_adapters * tb_adapter_f16_bytes(rank));
-        cr_expect(fabs(out.back_mean_ns - out.warm_ratio * (double)tb_adapter_back_ns(rank, LOCUS_RESIDENCE_WARM) -
-                       out.cold_ratio * (double)tb_adapter_back_ns(rank, LOCUS_RESIDENCE_COLD)) < 1);
+        cr_expect(fabs(out.back_mean_ns - out.warm_ratio * (double)tb_adapter_back_ns(rank, LOCUS_ADAPTER_WARM) -
+                       out.cold_ratio * (double)tb_adapter_back_ns(rank, LOCUS_ADAPTER_COLD)) < 1);
         cr_expect_eq(out.back_p50_ns, 0);
-        cr_expect_eq(out.back_p99_ns, tb_adapter_back_ns(rank, LOCUS_RESIDENCE_COLD));
+        cr_expect_eq(out.back_p99_ns, tb_adapter_back_ns(rank, LOCUS_ADAPTER_COLD));
     }
     // What fixed begins with is read, and nobody asked for it.
     struct tb_adapter_settings settings = settings_of((struct tb_adapter_settings){0});
@@ -250,7 +250,7 @@ Test(residency, bytes_and_times_are_those_of_the_shape)
 static enum { ELSEWHERE, TOO_MANY, UNREPORTED, DUE_AGAIN } fault;
 static uint32_t reported;
 
-static int faulty_open(void **state, const struct locus_residency_config *config)
+static int faulty_open(void **state, const struct locus_adapter_policy_config *config)
 {
     (void)config;
     reported = 0;
@@ -268,18 +268,18 @@ static void faulty_use(void *state, uint64_t now_ns, uint32_t adapter)
     (void)state, (void)now_ns, (void)adapter;
 }
 
-static enum locus_residence faulty_place(void *state, uint64_t now_ns, uint32_t adapter)
+static enum locus_adapter_place faulty_place(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)state, (void)now_ns, (void)adapter;
-    return fault == UNREPORTED ? LOCUS_RESIDENCE_HOT : LOCUS_RESIDENCE_COLD;
+    return fault == UNREPORTED ? LOCUS_ADAPTER_HOT : LOCUS_ADAPTER_COLD;
 }
 
-static bool faulty_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+static bool faulty_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     (void)state, (void)now_ns;
-    *out = (struct locus_residency_move){reported, LOCUS_RESIDENCE_COLD, LOCUS_RESIDENCE_HOT};
+    *out = (struct locus_adapter_policy_move){reported, LOCUS_ADAPTER_COLD, LOCUS_ADAPTER_HOT};
     if (fault == ELSEWHERE)
-        out->from = LOCUS_RESIDENCE_WARM;
+        out->from = LOCUS_ADAPTER_WARM;
     return (fault == ELSEWHERE || fault == TOO_MANY) && reported++ < 200;
 }
 
@@ -291,13 +291,13 @@ static uint64_t faulty_due_ns(void *state)
 
 Test(residency, a_broken_contract_is_found_out)
 {
-    static const struct locus_residency_ops faulty = {.name = "faulty",
-                                                      .open = faulty_open,
-                                                      .close = faulty_close,
-                                                      .use = faulty_use,
-                                                      .place = faulty_place,
-                                                      .moved = faulty_moved,
-                                                      .due_ns = faulty_due_ns};
+    static const struct locus_adapter_policy faulty = {.name = "faulty",
+                                                       .open = faulty_open,
+                                                       .close = faulty_close,
+                                                       .use = faulty_use,
+                                                       .place = faulty_place,
+                                                       .moved = faulty_moved,
+                                                       .due_ns = faulty_due_ns};
     static const char *const says[] = {[ELSEWHERE] = "from where it is not",
                                        [TOO_MANY] = "more than there are places",
                                        [UNREPORTED] = "was not reported",

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tier_far.h"
-#include "tier_file.h"
+#include "locus/tier.h"
+#include "locus/tier_file.h"
 #include "testbed/serving/serving.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "owner_inline.h"
+#include "locus/inline.h"
 #include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 #include "testbed/stats/stats.h"
@@ -57,7 +57,7 @@ static void world_open(struct world *world, uint32_t blocks, uint32_t tables)
     struct locus_owner_config owner = {.size = sizeof owner, .pool = world->pool, .lanes = 2};
     CONTEST_NEED(locus_owner_open(&world->owner, &owner));
     CONTEST_NEED(locus_owner_adopt(world->owner));
-    CONTEST_NEED(locus_route_add_sole(&world->ring, world->owner, 0));
+    CONTEST_NEED(locus_route_add_exclusive(&world->ring, world->owner, 0));
     CONTEST_NEED(locus_route_add(&world->mailbox, world->owner, 1));
     world->tables_count = tables;
     world->tables = calloc(tables, sizeof *world->tables);

@@ -19,9 +19,8 @@
 #include "testbed/stats/tests/contest.h"
 #include "sharing_tables.h"
 
-#include "prefix.h"
-#include "prefix_check.h"
-#include "share.h"
+#include "locus/prefix.h"
+#include "locus/share.h"
 #include "testbed/stats/random.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "locus/region.h"
 #include "testbed/stats/tests/contest.h"
-#include "region.h"
 
 // --- a table like ours, in the same kind of memory, probed one id after the other -----------------------------------------------
 

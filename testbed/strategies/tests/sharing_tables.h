@@ -5,8 +5,8 @@
 #ifndef TESTS_SHARING_TABLES_H
 #define TESTS_SHARING_TABLES_H
 
-#include "block.h"
-#include "id.h"
+#include "locus/block.h"
+#include "locus/id.h"
 
 #include <stdbool.h>
 

@@ -96,7 +96,7 @@ static void clairvoyant_request(void *state, uint64_t now_ns, const struct locus
         seer->last[tb_id_map_number(&seer->map, ids[i].word[0])] = seer->now++;
 }
 
-static void clairvoyant_keep(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
+static void clairvoyant_insert(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct clairvoyant *seer = state;
     uint64_t position = seer->next[seer->last[tb_id_map_number(&seer->map, id.word[0])]];
@@ -111,7 +111,7 @@ static void clairvoyant_keep(void *state, uint32_t block, struct locus_id id, ui
     seer->heap[at] = (struct entry){position, block};
 }
 
-static void clairvoyant_take(void *state, uint32_t block)
+static void clairvoyant_unlink(void *state, uint32_t block)
 {
     ((struct clairvoyant *)state)->position[block] = POSITION_NONE;
 }
@@ -143,8 +143,8 @@ const struct locus_evict_ops tb_clairvoyant = {
     .open = clairvoyant_open,
     .close = clairvoyant_close,
     .request = clairvoyant_request,
-    .take = clairvoyant_take,
-    .keep = clairvoyant_keep,
+    .hit = clairvoyant_unlink,
+    .insert = clairvoyant_insert,
     .victim = clairvoyant_victim,
-    .leave = clairvoyant_take,
+    .remove = clairvoyant_unlink,
 };

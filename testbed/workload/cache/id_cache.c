@@ -79,7 +79,7 @@ static void keep(struct cache *cache, uint32_t number)
 {
     struct tier *near = &cache->tier[TB_ID_NEAR];
     struct node *node = &cache->node[number];
-    near->ops->keep(near->state, node->block, id_of(cache, number), parent_in(cache, node, TB_ID_NEAR), node->fresh);
+    near->ops->insert(near->state, node->block, id_of(cache, number), parent_in(cache, node, TB_ID_NEAR), node->fresh);
     node->fresh = false;
     link_child(cache, number);
 }
@@ -87,7 +87,7 @@ static void keep(struct cache *cache, uint32_t number)
 static void take(struct cache *cache, uint32_t number)
 {
     struct tier *near = &cache->tier[TB_ID_NEAR];
-    near->ops->take(near->state, cache->node[number].block);
+    near->ops->hit(near->state, cache->node[number].block);
     unlink_child(cache, number);
 }
 
@@ -97,7 +97,7 @@ static void leave_below(struct cache *cache, uint32_t number)
 {
     struct node *node = &cache->node[number];
     struct tier *tier = &cache->tier[node->tier];
-    tier->ops->leave(tier->state, node->block);
+    tier->ops->remove(tier->state, node->block);
     tier->vacant[--tier->unused] = node->block;
     node->block = LOCUS_EVICT_NONE;
 }
@@ -125,7 +125,7 @@ static void sink(struct cache *cache, uint32_t number, enum tb_id_tier from)
     node->tier = to;
     node->block = tier->vacant[tier->unused++];
     tier->held[node->block] = number;
-    tier->ops->keep(tier->state, node->block, id_of(cache, number), parent_in(cache, node, to), true);
+    tier->ops->insert(tier->state, node->block, id_of(cache, number), parent_in(cache, node, to), true);
     cache->result->tier[to].sunk++;
 }
 
@@ -150,7 +150,7 @@ static uint32_t room(struct cache *cache, uint32_t victim)
     while (cache->tree && cache->node[near->held[block]].oldest != TB_ID_NONE)
         block = cache->node[cache->node[near->held[block]].oldest].block;
     uint32_t number = near->held[block];
-    near->ops->leave(near->state, block);
+    near->ops->remove(near->state, block);
     unlink_child(cache, number);
     cache->node[number].block = LOCUS_EVICT_NONE;
     cache->result->evictions++;

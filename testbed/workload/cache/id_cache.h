@@ -25,7 +25,7 @@
 #ifndef TB_ID_CACHE_H
 #define TB_ID_CACHE_H
 
-#include "placement/retention/evict.h"
+#include "locus/evict.h"
 
 #include <stddef.h>
 

@@ -117,9 +117,7 @@ ssize_t trace_input_read(struct trace_input *input, char *to, size_t room)
         if (input->at == input->bytes && input->whole)
             break;
         bool cut = input->at == input->bytes; // unless what was unpacked before is still to be had
-        ssize_t got = (input->gzip   ? unpack_gzip
-                       : input->zstd ? unpack_zstd
-                                     : unpack_none)(input, to + bytes, room - bytes);
+        ssize_t got = (input->gzip ? unpack_gzip : input->zstd ? unpack_zstd : unpack_none)(input, to + bytes, room - bytes);
         if (got < 0 || (got == 0 && cut && !input->whole))
             return got < 0 ? got : -EBADMSG;
         bytes += (size_t)got;

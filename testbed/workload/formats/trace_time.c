@@ -116,11 +116,7 @@ static enum tb_trace_clock clock_of(const char *text)
 {
     double value = strtod(text, NULL);
     bool date = strlen(text) > 4 && strspn(text, "0123456789") == 4 && text[4] == '-';
-    return date           ? TB_CLOCK_DATE
-           : value < 1e11 ? TB_CLOCK_S
-           : value < 1e14 ? TB_CLOCK_MS
-           : value < 1e17 ? TB_CLOCK_US
-                          : TB_CLOCK_NS;
+    return date ? TB_CLOCK_DATE : value < 1e11 ? TB_CLOCK_S : value < 1e14 ? TB_CLOCK_MS : value < 1e17 ? TB_CLOCK_US : TB_CLOCK_NS;
 }
 
 int trace_time(struct parse *parse, const char *column, struct text text, uint64_t *out_ns)

@@ -16,7 +16,7 @@
 
 #define OBJECT(timestamp, input, output) "{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output "}\n"
 #define BAILIAN(timestamp)                                                                                                         \
-    "{\"chat_id\":159,\"parent_chat_id\":-1,\"timestamp\":" timestamp ",\"input_length\":17,\"output_length\":132,"              \
+    "{\"chat_id\":159,\"parent_chat_id\":-1,\"timestamp\":" timestamp ",\"input_length\":17,\"output_length\":132,"                \
     "\"type\":\"text\",\"turn\":1,\"hash_ids\":[1089,1090]}\n"
 
 static inline void expect_record(const struct tb_trace *trace, size_t i, uint64_t arrival_ns, uint32_t prompt, uint32_t output,

@@ -96,14 +96,14 @@ Test(trace_formats, a_format_may_be_made_by_hand)
     } maps[] = {
         {"time=when,prompt=in,output=out",
          {"id,out,in,when\n0,1,2,2026-01-05 10:00:00\n1,3,4,2026-01-05 10:00:01\n", "mapped 2026 CSV, 2 requests, 1 s", S, 4, 3}},
-        {"output=out,time=t:a:ms,prompt=in tokens", {"t:a,in tokens,out\n0,2,1\n1000.5,4,3\n", "mapped CSV, 2 requests, 1 s",
-                                                     1000500000, 4, 3}},
+        {"output=out,time=t:a:ms,prompt=in tokens",
+         {"t:a,in tokens,out\n0,2,1\n1000.5,4,3\n", "mapped CSV, 2 requests, 1 s", 1000500000, 4, 3}},
         {"time=t:x,prompt=p,output=o", {"t:x,p,o\n0,2,1\n1,4,3\n", "mapped CSV, 2 requests, 1 s", S, 4, 3}},
-        {"time=ts:us,prompt=p,output=o", {"{\"ts\":5,\"p\":2,\"o\":1}\n{\"ts\":1000005,\"p\":4,\"o\":3}\n",
-                                          "mapped JSON Lines, 2 requests, 1 s", S, 4, 3}},
+        {"time=ts:us,prompt=p,output=o",
+         {"{\"ts\":5,\"p\":2,\"o\":1}\n{\"ts\":1000005,\"p\":4,\"o\":3}\n", "mapped JSON Lines, 2 requests, 1 s", S, 4, 3}},
         {"time=ts:ns,prompt=p,output=o", {"{\"ts\":\"7\",\"p\":2,\"o\":1}\n", "mapped JSON Lines, 1 request, 0 s", 0, 2, 1}},
-        {"time=timestamp:s,prompt=input_length,output=output_length", {OBJECT("0.5", "2", "1") OBJECT("2", "4", "3"),
-                                                                       "mapped JSON Lines, 2 requests, 1.5 s", 1500000000, 4, 3}},
+        {"time=timestamp:s,prompt=input_length,output=output_length",
+         {OBJECT("0.5", "2", "1") OBJECT("2", "4", "3"), "mapped JSON Lines, 2 requests, 1.5 s", 1500000000, 4, 3}},
     };
 
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
@@ -160,7 +160,9 @@ Test(trace_formats, what_is_no_text_is_named_with_its_remedy)
     static const struct broken broken[] = {
         {"\xff\xfeT", "t: is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
         {"\xfe\xffT", "t: is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
-        {"\xfd" "7zXZ", "t: is packed by xz: unpack it (xz -dc), and name the trace - to read it from a pipe"},
+        {"\xfd"
+         "7zXZ",
+         "t: is packed by xz: unpack it (xz -dc), and name the trace - to read it from a pipe"},
         {"BZh9", "t: is packed by bzip2: unpack it (bzip2 -dc), and name the trace - to read it from a pipe"},
         {"PK\3\4", "t: is a zip archive: unpack it"},
         {"PAR1", "t: is Parquet: CSV and JSON Lines are read"},

@@ -95,9 +95,8 @@ Test(trace, mooncake_is_read_with_and_without_hash_ids)
 
 Test(trace, hash_ids_are_kept_in_order)
 {
-    struct tb_trace *trace = parse_good(
-        CHAIN3("5,3,9") CHAIN1("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN4(
-            "5,3,-1,9223372036854775807"));
+    struct tb_trace *trace = parse_good(CHAIN3("5,3,9") CHAIN1(
+        "") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN4("5,3,-1,9223372036854775807"));
     struct tb_why why;
 
     expect_ids(trace, 0, 3, (uint64_t[]){5, 3, 9});
@@ -117,12 +116,12 @@ Test(trace, ids_that_are_no_chains_are_explained_to_those_who_ask)
         const char *text, *why;
     } traces[] = {
         {CHAIN3("9,4,7") CHAIN2("9,1") CHAIN2("2,4"), "t:3: hash_ids: 4 follows 2, and before that it follows 9: the ids are no "
-                                                   "chains"},
+                                                      "chains"},
         {CHAIN2("1,2") CHAIN1("2"), "t:2: hash_ids: 2 is the first, and before that it follows 1: the ids are no chains"},
         {CHAIN1("1") CHAIN1("2") CHAIN2("2,1"), "t:3: hash_ids: 1 follows 2, and before that it is the first: the ids are no "
-                                             "chains"},
+                                                "chains"},
         {CHAIN2("18446744073709551615,18446744073709551615"), "t:1: hash_ids: 18446744073709551615 follows 18446744073709551615, "
-                                                               "and before that it is the first: the ids are no chains"},
+                                                              "and before that it is the first: the ids are no chains"},
         {CHAIN2("-1,-1"), "t:1: hash_ids: -1 follows -1, and before that it is the first: the ids are no chains"},
         {CHAIN2("0,0"), "t:1: hash_ids: 0 follows 0, and before that it is the first: the ids are no chains"},
         {CHAIN1(""), "t: no request has hash_ids"},
@@ -228,12 +227,15 @@ Test(trace, what_the_prompts_leave_open_the_user_settles)
         {PROMPT("1200", "1,2,3"), 0, 512, ""},
         {PROMPT("1200", "1,2,3"), 400, 400, ""},
         {PROMPT("1200", "1,2,3"), 599, 599, ""},
-        {CHAIN1("9") PROMPT("1200", "1,2,3"), 399, 512, "t:2: by these hash_ids an id stands for at least 400 tokens, not 399 "
-                                                        "(--id-tokens)"},
-        {CHAIN1("9") PROMPT("1200", "1,2,3"), 600, 512, "t:2: by these hash_ids an id stands for at most 599 tokens, not 600 "
-                                                        "(--id-tokens)"},
-        {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 0, 0, "t: an id may stand for 12 to 13 tokens, none of them a power of two: "
-                                                          "say which (--id-tokens)"},
+        {CHAIN1("9") PROMPT("1200", "1,2,3"), 399, 512,
+         "t:2: by these hash_ids an id stands for at least 400 tokens, not 399 "
+         "(--id-tokens)"},
+        {CHAIN1("9") PROMPT("1200", "1,2,3"), 600, 512,
+         "t:2: by these hash_ids an id stands for at most 599 tokens, not 600 "
+         "(--id-tokens)"},
+        {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 0, 0,
+         "t: an id may stand for 12 to 13 tokens, none of them a power of two: "
+         "say which (--id-tokens)"},
         {PROMPT("40", "1,2,3,4") PROMPT("12", "1"), 13, 13, ""},
         {CHAIN1(""), 0, 0, ""},
         {CHAIN1(""), 16, 0, "t: no request has hash_ids, so none stands for 16 tokens (--id-tokens)"},
