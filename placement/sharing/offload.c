@@ -264,7 +264,7 @@ static int put(struct locus_offload *offload, uint8_t tier, struct locus_id id, 
     return error ? error : at_once.result;
 }
 
-// --- the offload
+// --- the offload ---------------------------------------------------------------------------------------------------------------
 // ------------------------------------------------------------------------------------------------------------------
 
 // A spare further down than where a block goes leaves first.

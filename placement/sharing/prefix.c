@@ -205,7 +205,7 @@ uint32_t locus_prefix_evict(struct locus_prefix *prefix, uint32_t count)
     return locus_owner_held_here(prefix->owner) ? shrink(prefix, count) : 0;
 }
 
-// --- the connector
+// --- the connector -------------------------------------------------------------------------------------------------------------
 // ------------------------------------------------------------------------------------------------------------------
 
 // The block is out from now on, as if a request had found it; but nobody can find it, and done() frees it.

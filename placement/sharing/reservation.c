@@ -7,7 +7,7 @@
 //    |    changes     |    reserved    |
 //    +----------------+----------------+
 //
-// A scheduler reads the word, then how many blocks the pool has free, and reservations some of them by a compare-and-exchange. Two
+// A scheduler reads the word, then how many blocks the pool has free, and reserves some of them by a compare-and-exchange. Two
 // things may have happened in between. Another scheduler may have reserved: the word differs. Or the owner may have taken blocks,
 // so that fewer are free than were read: it changes the word after it has taken them, even by nothing, so the word differs as
 // well. The changes are counted because the number of reserved blocks could be the same again.
@@ -16,7 +16,7 @@
 //   Q1 (release)   every change of the word, partner Q2 (acquire) of every read: who reads the word as it is after a take also
 //                  sees the pool's `top` of after that take. Blocks that come home in between only make the answer too cautious.
 //
-// An owner that grows beyond a reservation first reservations the blocks to itself, like any scheduler, so it needs no rule of its
+// An owner that grows beyond a reservation first reserves the blocks for itself, like any scheduler, so it needs no rule of its
 // own.
 
 #include "locus/reservation.h"
@@ -45,7 +45,7 @@ static uint64_t changed(uint64_t word, uint32_t reserved)
     return ((word >> 32) + 1) << 32 | reserved;
 }
 
-// Free or kept. `pool_stats` may count a block twice for a moment while it is revived, but then the word changes too.
+// Free or cached. `pool_stats` may count a block twice for a moment while it is revived, but then the word changes too.
 static uint32_t ready(const struct locus_reservations *reservations, bool *anybody)
 {
     struct locus_pool_stats stats;
@@ -54,8 +54,8 @@ static uint32_t ready(const struct locus_reservations *reservations, bool *anybo
     return stats.blocks_free + stats.blocks_cached;
 }
 
-// Promises `count` blocks if `left` stay available, or if nobody runs.
-static int reservation(struct locus_reservations *reservations, uint32_t count, uint32_t left)
+// Reserves `count` blocks if `left` stay available, or if nobody runs.
+static int reserve(struct locus_reservations *reservations, uint32_t count, uint32_t left)
 {
     uint64_t word = atomic_load_explicit(&reservations->word, memory_order_acquire); // Q2
     for (;;) {
@@ -71,7 +71,7 @@ static int reservation(struct locus_reservations *reservations, uint32_t count, 
     }
 }
 
-static void unpromise(struct locus_reservations *reservations, uint32_t count)
+static void unreserve(struct locus_reservations *reservations, uint32_t count)
 {
     uint64_t word = atomic_load_explicit(&reservations->word, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&reservations->word, &word, changed(word, (uint32_t)word - count),
@@ -114,19 +114,19 @@ int locus_reservation_admit(struct locus_reservations *reservations, struct locu
         return -EINVAL;
     if (most > reservations->pool->blocks - counter_read(&reservations->pool->counters.retired))
         return -ENOSPC;
-    int error = reservation(reservations, count, reservations->watermark_blocks);
+    int error = reserve(reservations, count, reservations->watermark_blocks);
     if (!error)
         mine->blocks = count;
     return error;
 }
 
-// Before `count` blocks are taken: reservations what the reservation lacks, *more.
+// Before `count` blocks are taken: reserves what the reservation lacks, *more.
 static int begin_take(struct locus_reservations *reservations, struct locus_reservation *mine, uint32_t count, uint32_t *more)
 {
     if (!locus_owner_held_here(reservations->owner))
         return -EPERM;
     *more = count > mine->blocks ? count - mine->blocks : 0;
-    int error = *more ? reservation(reservations, *more, 0) : 0;
+    int error = *more ? reserve(reservations, *more, 0) : 0;
     if (!error)
         mine->blocks += *more;
     return error;
@@ -136,7 +136,7 @@ static int begin_take(struct locus_reservations *reservations, struct locus_rese
 static void end_take(struct locus_reservations *reservations, struct locus_reservation *mine, uint32_t count)
 {
     mine->blocks -= count;
-    unpromise(reservations, count);
+    unreserve(reservations, count);
 }
 
 int locus_reservation_grow(struct locus_reservations *reservations, struct locus_reservation *mine, struct locus_table *table,
@@ -204,16 +204,16 @@ int64_t locus_reservation_load(struct locus_reservations *reservations, struct l
 uint32_t locus_reservation_offload_start(struct locus_reservations *reservations, struct locus_prefix *prefix, uint32_t count)
 {
     RULE(locus_owner_held_here(reservations->owner), RULE_ROLE);
-    if (!locus_owner_held_here(reservations->owner) || reservation(reservations, count, 0))
+    if (!locus_owner_held_here(reservations->owner) || reserve(reservations, count, 0))
         return 0;
     uint32_t started = locus_prefix_offload_start(prefix, count);
-    unpromise(reservations, count);
+    unreserve(reservations, count);
     return started;
 }
 
 int locus_reservation_renew(struct locus_reservations *reservations, struct locus_reservation *mine, uint32_t count)
 {
-    int error = reservation(reservations, count, 0);
+    int error = reserve(reservations, count, 0);
     if (!error)
         mine->blocks += count;
     return error;
@@ -221,7 +221,7 @@ int locus_reservation_renew(struct locus_reservations *reservations, struct locu
 
 void locus_reservation_end(struct locus_reservations *reservations, struct locus_reservation *mine)
 {
-    unpromise(reservations, mine->blocks);
+    unreserve(reservations, mine->blocks);
     mine->blocks = 0;
 }
 

@@ -153,9 +153,9 @@ mutant spawn-asks-without-taking $thread spawn_litmus \
 mutant owner-closed-under-its-thread $thread owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
 mutant domain-closed-under-a-thread $domain domain_test 's/&& owner_has_thread\(.*\)\) \{$/\&\& 0) {/'
 mutant grow-of-one-block-asks-for-no-role $inlined owner_role_test \
-    's/plain_one\(pool\) && locus_owner_is_here\(hot\)/plain_one(pool)/'
+    's/has_one\(pool\) && locus_owner_is_here\(hot\)/has_one(pool)/'
 mutant grow-of-many-blocks-asks-for-no-role $inlined owner_lane_test \
-    's/plain\(pool, count\) && locus_owner_is_here\(hot\)/plain(pool, count)/'
+    's/has\(pool, count\) && locus_owner_is_here\(hot\)/has(pool, count)/'
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
@@ -320,47 +320,47 @@ mutant tokens-are-not-kept $prefix prefix_check_test '/^static void publish/,/^}
 mutant published-behind-another-ones-block $prefix prefix_check_test '/counters\.blocks_refused, 1\);/,+1s/break;/continue;/'
 mutant missing-tokens-are-read $prefix prefix_check_test 's/return prefix->tokens && !tokens && count;/return false;/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
-mutant published-id-stays-below $prefix prefix_offload_test 's/^    if \(prefix->sink\.drop\)/    if (false)/'
+mutant published-id-stays-below $prefix prefix_offload_test 's/^    if \(prefix->connector\.drop\)/    if (false)/'
 mutant computed-during-its-store-stays-below $prefix prefix_offload_test \
-    's/if \(!error && prefix->sink\.drop && /if (false \&\& /'
+    's/if \(!error && prefix->connector\.drop && /if (false \&\& /'
 mutant block-is-free-while-a-store-reads-it $prefix prefix_offload_test \
-    's/pool_revive\(prefix->pool, it, prefix->sink\.tag\)/pool_evict(prefix->pool, it)/'
+    's/pool_revive\(prefix->pool, it, prefix->connector\.tag\)/pool_evict(prefix->pool, it)/'
 mutant block-stays-out-after-its-store $prefix prefix_offload_test 's/^    locus_pool_free_bulk\(prefix->pool, 1.*/    ;/'
 mutant read-block-stays-published $prefix prefix_offload_test 's/^    pool_unpublish\(prefix->pool, it\);/    ;/'
 mutant done-of-what-no-store-reads $prefix prefix_offload_test \
-    's/ \|\| !prefix->entry\[locus_block_index\(block\)\]\.sinking\)/)/'
+    's/ \|\| !prefix->entry\[locus_block_index\(block\)\]\.offloading\)/)/'
 mutant unloaded-block-is-published $prefix prefix_offload_test 's/if \(loaded < has\)/if (false)/'
-mutant close-stores-what-is-kept $prefix prefix_offload_test 's/^    prefix->sink\.store = NULL;/    ;/'
-mutant close-while-a-store-reads $prefix prefix_offload_test 's/if \(prefix->sunk\.blocks_offloading\)/if (false)/'
+mutant close-stores-what-is-kept $prefix prefix_offload_test 's/^    prefix->connector\.store = NULL;/    ;/'
+mutant close-while-a-store-reads $prefix prefix_offload_test 's/if \(prefix->offloaded\.blocks_offloading\)/if (false)/'
 mutant stored-under-the-id-above $prefix prefix_offload_test \
-    's/sink\.context, entry->id, entry->parent_id,/sink.context, entry->parent_id, entry->id,/'
-mutant refused-block-counts-as-sunk $prefix prefix_offload_test \
-    's/error \? &prefix->sunk\.blocks_lost : /false ? \&prefix->sunk.blocks_lost : /'
-mutant refused-start-goes-on $prefix prefix_offload_test '/sink\.start\(/,/return/s/return false/return true/'
+    's/connector.context, entry->id, entry->parent_id,/connector.context, entry->parent_id, entry->id,/'
+mutant refused-block-counts-as-offloaded $prefix prefix_offload_test \
+    's/error \? &prefix->offloaded\.blocks_lost : /false ? \&prefix->offloaded.blocks_lost : /'
+mutant refused-start-goes-on $prefix prefix_offload_test '/connector\.start\(/,/return/s/return false/return true/'
 mutant start-takes-what-is-reserved $reservation prefix_offload_test \
-    's/held_here\(reservations->owner\) \|\| reservation\(reservations, count, 0\)\)/held_here(reservations->owner))/'
+    's/held_here\(reservations->owner\) \|\| reserve\(reservations, count, 0\)\)/held_here(reservations->owner))/'
 mutant a-load-takes-what-is-reserved $reservation prefix_offload_test \
     's/ = prefix_load\(prefix, ids, tokens, count, table, has\)/ = locus_prefix_load(prefix, ids, tokens, count, table)/'
-mutant spare-is-found $offload offload_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
+mutant spare-is-found $offload offload_test 's/ && !offload->entry\[\*slot\]\.spare;/;/'
 mutant spare-is-written-again $offload offload_test 's/bool leaves = entry && entry->tier > to && /bool leaves = entry \&\& /'
 mutant spare-stays-below $offload offload_test 's/bool leaves = .*/bool leaves = false;/'
 mutant spares-leave-last $offload offload_test 's/bool spare = list\[SPARE\]\.count > 0;/bool spare = !list[FOUND].count;/'
 mutant newest-leaves $offload offload_test 's/list\[spare\]\.oldest/list[spare].newest/'
-mutant nothing-passes-on $offload offload_test 's/if \(to > tier && to < sink->tiers\)/if (false)/'
-mutant a-tier-above-is-below $offload offload_test 's/if \(to > tier && to < sink->tiers\)/if (to < sink->tiers)/'
+mutant nothing-passes-on $offload offload_test 's/if \(to > tier && to < offload->tiers\)/if (false)/'
+mutant a-tier-above-is-below $offload offload_test 's/if \(to > tier && to < offload->tiers\)/if (to < offload->tiers)/'
 mutant policy-is-not-asked $offload offload_test 's/if \(!config->policy\)/if (true)/'
-mutant spares-are-no-room $offload offload_test 's/ \+ sink->list\[i\]\[SPARE\]\.count;/;/'
+mutant spares-are-no-room $offload offload_test 's/ \+ offload->list\[i\]\[SPARE\]\.count;/;/'
 mutant a-load-is-no-use $offload offload_test 's/\.uses\+\+;/.uses += 0;/'
 mutant refused-by-the-policy-and-stored $offload offload_test 's/^        return -ENOSPC;/        to = 0;/'
-mutant started-against-the-policy $offload offload_test 's/sink->config\.policy && destination\(sink, NONE\) != last/false/'
-mutant a-store-during-its-drop-is-refused $offload offload_test 's/if \(error != -EBUSY \|\| tier != sink->file\)/if (true)/'
-mutant a-copy-is-not-offered-again $offload offload_test '/^    offer_again\(move->sink->copies/d'
-mutant a-started-block-is-not-offered-again $offload offload_test '/^    offer_again\(move->sink->started/d'
+mutant started-against-the-policy $offload offload_test 's/offload->config\.policy && destination\(offload, NONE\) != last/false/'
+mutant a-store-during-its-drop-is-refused $offload offload_test 's/if \(error != -EBUSY \|\| tier != offload->file\)/if (true)/'
+mutant a-copy-is-not-offered-again $offload offload_test '/^    offer_again\(move->offload->copies/d'
+mutant a-started-block-is-not-offered-again $offload offload_test '/^    offer_again\(move->offload->started/d'
 mutant store-copies-nothing $offload offload_test 's/^        block = memcpy\(move->buffer.*/        ;/'
 mutant store-waits-for-a-buffer $offload offload_test \
-    's/idle\(sink->copies, sink->config\.copies\)/idle(sink->copies, sink->config.copies + 1)/'
-mutant what-is-written-is-not-there $offload offload_test 's/return \*slot != NONE && /& !sink->entry[*slot].from \&\& /'
-mutant unreadable-stays $offload offload_test '/^        while \(forget\(sink, ids_find/,+1d'
+    's/idle\(offload->copies, offload->config\.copies\)/idle(offload->copies, offload->config.copies + 1)/'
+mutant what-is-written-is-not-there $offload offload_test 's/return \*slot != NONE && /& !offload->entry[*slot].from \&\& /'
+mutant unreadable-stays $offload offload_test '/^        while \(forget\(offload, ids_find/,+1d'
 mutant unreadable-counts-as-loaded $offload offload_test \
     's/while \(whole < asked && !wait\[whole\]\.result\)/while (whole < asked)/'
 mutant started-is-reported-twice $offload offload_test '/^        move->state = IDLE;$/d'
@@ -368,13 +368,13 @@ mutant a-refused-store-keeps-its-room $offload offload_test \
     '/^static int store_begin/,/^}/s/^        ids_drop\(.*/        ;/'
 mutant closed-while-the-cache-waits $offload offload_test 's/^            return -EBUSY;/            break;/'
 mutant objects-of-other-bytes-are-found $offload offload_test \
-    's/if \(bytes != sink->config\.block_bytes \|\| \*count ==/if (*count ==/'
+    's/if \(bytes != offload->config\.block_bytes \|\| \*count ==/if (*count ==/'
 mutant a-reservation-is-not-kept $reservation reservation_test 's/uint64_t needed = reserved \+ count/uint64_t needed = count/'
 mutant two-schedulers-pass-on-the-same $reservation reservation_stress \
-    '/^static int reservation\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/
+    '/^static int reserve\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/
      s/&word, changed.*/count) + 1)/; /Q1, Q2$/d}'
 mutant watermark-binds-the-only-one $reservation reservation_test 's/anybody \|\| reserved \? left : 0/left/'
 mutant a-match-takes-reserved-blocks $reservation reservation_test \
     's/begin_take\(reservations, mine, kept, &more\)/begin_take(reservations, mine, more = 0, \&more)/'
-mutant an-end-keeps-the-reservation $reservation reservation_test '/^void locus_reservation_end/,/^}/s/unpromise\(.*/;/'
+mutant an-end-keeps-the-reservation $reservation reservation_test '/^void locus_reservation_end/,/^}/s/unreserve\(.*/;/'
 mutants_end

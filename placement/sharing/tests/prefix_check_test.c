@@ -185,7 +185,7 @@ Test(prefix_check, a_reservation_loses_nothing_by_a_block_that_is_refused)
     world_close(&world);
 }
 
-// --- a connector, which knows ids alone
+// --- a connector, which knows ids alone ----------------------------------------------------------------------------------------
 // ---------------------------------------------------------------------------------------------
 
 static struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// offload: the library's prefix cache, offloading to tiers, finds near and below, block for block, what the model of tiers
+// cache_offload: the library's prefix cache, offloading to tiers, finds near and below, block for block, what the model of tiers
 // counts (id_cache.h with `tree`), and every block that it finds has its own contents. Blocks pass from a small tier to a large
 // one, which never overflows.
 #include <criterion/criterion.h>
@@ -143,7 +143,7 @@ static void same_as_the_model(const char *name, uint32_t near)
     tb_scenario_close(scenario);
 }
 
-Test(connector, the_library_finds_near_and_below_what_the_model_counts)
+Test(cache_offload, the_library_finds_near_and_below_what_the_model_counts)
 {
     same_as_the_model("few-shot", NEAR);
     same_as_the_model("turns", 2 * NEAR);
