@@ -24,6 +24,7 @@ extern inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbo
 extern inline locus_block locus_table_at(const struct locus_table *table, uint64_t position);
 extern inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t tokens);
 extern inline uint32_t locus_table_count(const struct locus_table *table);
+extern inline uint32_t locus_table_dropped(const struct locus_table *table);
 extern inline uint64_t locus_table_tag(const struct locus_table *table);
 extern inline void locus_table_set_tag(struct locus_table *table, uint64_t tag);
 

@@ -198,7 +198,7 @@ static __attribute__((cold, noinline)) int grow_fault(const struct locus_owner *
 // Where a run goes on; a handle in a table may be damaged.
 static uint32_t last_of(const struct locus_pool *pool, const struct locus_table *table)
 {
-    if (!pool->runs || !table->count)
+    if (!pool->runs || table->count == table->dropped)
         return POOL_NOWHERE;
     return pool_runs_index(pool, (uint32_t)(table->blocks[table->count - 1] >> 32));
 }
@@ -264,6 +264,14 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     return grow_several(owner, table, count);
 }
 
+static bool all_own(const struct locus_owner *owner, const struct locus_table *table, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        if (locus_block_home(table->blocks[i]) != owner->hot.pool->home)
+            return false;
+    return true;
+}
+
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep)
 {
     RULE(holds_role(owner), RULE_ROLE);
@@ -273,12 +281,28 @@ int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, u
         return -EINVAL;
     if (keep >= table->count)
         return 0;
-    for (uint32_t i = keep; i < table->count; i++)
-        if (locus_block_home(table->blocks[i]) != owner->hot.pool->home)
-            return -EXDEV;
-    locus_pool_free_bulk(owner->hot.pool, table->count - keep, table->blocks + keep, table->tag);
+    uint32_t first = keep > table->dropped ? keep : table->dropped;
+    if (!all_own(owner, table, first, table->count))
+        return -EXDEV;
+    locus_pool_free_bulk(owner->hot.pool, table->count - first, table->blocks + first, table->tag);
     table->count = keep;
+    table->dropped = keep < table->dropped ? keep : table->dropped;
     table->homes = table_homes(table);
+    return 0;
+}
+
+int locus_owner_drop_before(struct locus_owner *owner, struct locus_table *table, uint64_t position)
+{
+    RULE(holds_role(owner), RULE_ROLE);
+    if (!holds_role(owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    uint32_t first = table->dropped, end = table_drops(table, position);
+    if (!all_own(owner, table, first, end))
+        return -EXDEV;
+    locus_pool_free_bulk(owner->hot.pool, end - first, table->blocks + first, table->tag);
+    table_drop(table, end);
     return 0;
 }
 
@@ -286,18 +310,28 @@ int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, u
 static uint32_t own_blocks(const struct locus_owner *owner, const struct locus_table *table)
 {
     if (table->homes == owner->hot.home_bit)
-        return table->count;
+        return table->count - table->dropped;
     uint32_t own = 0;
-    for (uint32_t i = 0; i < table->count; i++)
+    for (uint32_t i = table->dropped; i < table->count; i++)
         own += locus_block_home(table->blocks[i]) == owner->hot.pool->home;
     return own;
+}
+
+static __attribute__((cold, noinline)) int retire_fault(const struct locus_owner *owner, struct locus_table *table)
+{
+    if (!holds_role(owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    table->count = table->dropped = 0;
+    return -ENODATA;
 }
 
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
 {
     RULE(holds_role(owner), RULE_ROLE);
-    if (!((int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > 0))) // one branch for all
-        return !holds_role(owner) ? -EPERM : table->state == LOCUS_TABLE_LIVE ? -ENODATA : -EINVAL;
+    if (!((int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > table->dropped))) // one branch for all
+        return retire_fault(owner, table);
     table->state = LOCUS_TABLE_RETIRED;
     table->push_to = table->homes;
     table->retired_by = (uint8_t)owner->hot.pool->home;

@@ -53,9 +53,24 @@ static inline bool holds_role(const struct locus_owner *owner)
 static inline uint64_t table_homes(const struct locus_table *table)
 {
     uint64_t homes = 0;
-    for (uint32_t i = 0; i < table->count; i++)
+    for (uint32_t i = table->dropped; i < table->count; i++)
         homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
     return homes;
+}
+
+// A sliding window: the blocks of `table` before *end hold no token from `position` on, and go. What is dropped already stays so.
+static inline uint32_t table_drops(const struct locus_table *table, uint64_t position)
+{
+    uint64_t end = position / table->tokens_per_block;
+    end = end < table->count ? end : table->count;
+    return end > table->dropped ? (uint32_t)end : table->dropped;
+}
+
+static inline void table_drop(struct locus_table *table, uint32_t end)
+{
+    for (; table->dropped < end; table->dropped++)
+        table->blocks[table->dropped] = LOCUS_BLOCK_NONE;
+    table->homes = table_homes(table);
 }
 
 // True: a spawned thread was not joined, so the owner cannot be closed. Any thread.

@@ -62,7 +62,7 @@ int locus_table_extend(struct locus_table *table, locus_block array[], uint32_t 
 int locus_table_append(struct locus_table *table, locus_block block)
 {
     uint32_t home = locus_block_home(block);
-    if (table->state != LOCUS_TABLE_LIVE)
+    if (table->state != LOCUS_TABLE_LIVE || block == LOCUS_BLOCK_NONE)
         return -EINVAL;
     if (home >= table->homes_max)
         return -EXDEV;

@@ -265,7 +265,6 @@ static int put(struct locus_offload *offload, uint8_t tier, struct locus_id id, 
 }
 
 // --- the offload ---------------------------------------------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------------------------------------
 
 // A spare further down than where a block goes leaves first.
 static int connector_store(void *context, struct locus_id id, struct locus_id parent, const void *block, size_t bytes)

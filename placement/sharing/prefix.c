@@ -206,7 +206,6 @@ uint32_t locus_prefix_evict(struct locus_prefix *prefix, uint32_t count)
 }
 
 // --- the connector -------------------------------------------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------------------------------------
 
 // The block is out from now on, as if a request had found it; but nobody can find it, and done() frees it.
 static bool start(struct locus_prefix *prefix, uint32_t block)
@@ -570,16 +569,17 @@ static int publish_fault(const struct locus_prefix *prefix, const struct locus_i
     for (uint32_t i = 0; i < count; i++)
         if (locus_id_is_none(ids[i]))
             return -EINVAL;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = table->dropped; i < count; i++)
         if (locus_pool_check(prefix->pool, table->blocks[i]) && locus_block_home(table->blocks[i]) == prefix->pool->home)
             return -ESTALE;
     return 0;
 }
 
-// NULL: the block is of another home.
+// NULL: the block is of another home, or was dropped.
 static const struct entry *entry_of(const struct locus_prefix *prefix, locus_block it)
 {
-    return locus_block_home(it) == prefix->pool->home ? &prefix->entry[locus_block_index(it)] : NULL;
+    bool own = it != LOCUS_BLOCK_NONE && locus_block_home(it) == prefix->pool->home;
+    return own ? &prefix->entry[locus_block_index(it)] : NULL;
 }
 
 static void publish(struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t i, locus_block it)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// share: fork, cut and write. The counts are the pool's (pools/shared.c); here is what they mean for tables.
+// share: fork, truncate and write. The counts are the pool's (pools/shared.c); here is what they mean for tables.
 //
 // A write replaces shared blocks before it adds new ones, one after the other. If the pool runs out in between, the replaced ones
 // stay replaced: they hold the same first tokens.
@@ -45,18 +45,19 @@ int locus_owner_fork(struct locus_owner *owner, const struct locus_table *from, 
 {
     RULE(locus_owner_held_here(owner), RULE_ROLE);
     struct locus_pool *pool = locus_owner_pool(owner);
-    uint32_t count = from->count;
+    uint32_t count = from->count, dropped = from->dropped;
     int error = fork_fault(owner, from, to);
     if (!error && (to->count || !pool->sharing))
         error = -EINVAL;
     if (!error && from->homes & ~(UINT64_C(1) << pool->home))
         error = -EXDEV;
     if (!error)
-        error = pool_share(pool, count, from->blocks, to->tag);
+        error = pool_share(pool, count - dropped, from->blocks + dropped, to->tag);
     if (error)
         return error;
     memcpy(to->blocks, from->blocks, count * sizeof *to->blocks);
     to->count = count;
+    to->dropped = dropped;
     to->homes = from->homes;
     return 0;
 }
@@ -75,14 +76,14 @@ static uint32_t run_of(const struct locus_pool *pool, const struct locus_table *
 // Nobody holds this home's blocks before `end` for this table: it never did.
 static void undo_until(struct locus_pool *pool, const struct locus_table *table, uint32_t end)
 {
-    for (uint32_t at = 0, length; (length = run_of(pool, table, end, &at)); at += length)
+    for (uint32_t at = table->dropped, length; (length = run_of(pool, table, end, &at)); at += length)
         pool_unshare(pool, length, table->blocks + at);
 }
 
 // Lets go of this home's blocks.
 static void unshare_all(struct locus_pool *pool, const struct locus_table *table)
 {
-    for (uint32_t at = 0, length; (length = run_of(pool, table, table->count, &at)); at += length)
+    for (uint32_t at = table->dropped, length; (length = run_of(pool, table, table->count, &at)); at += length)
         locus_pool_free_bulk(pool, length, table->blocks + at, table->tag);
 }
 
@@ -98,12 +99,13 @@ int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *fro
     if (to->count == 0) {
         memcpy(to->blocks, from->blocks, from->count * sizeof *to->blocks);
         to->count = from->count;
+        to->dropped = from->dropped;
         *homes_left = to->homes = from->homes;
     }
     if (!(*homes_left & home_bit(owner)))
         return 0;
     bool first = *homes_left == to->homes;
-    for (uint32_t at = 0, length; !error && (length = run_of(pool, to, to->count, &at)); at += length) {
+    for (uint32_t at = to->dropped, length; !error && (length = run_of(pool, to, to->count, &at)); at += length) {
         error = pool_share(pool, length, to->blocks + at, to->tag);
         if (error)
             undo_until(pool, to, at);
@@ -111,7 +113,7 @@ int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *fro
     if (!error) {
         *homes_left &= ~home_bit(owner);
     } else if (first) {
-        to->count = 0;
+        to->count = to->dropped = 0;
         to->homes = *homes_left = 0;
     }
     return error;
@@ -127,7 +129,7 @@ int locus_owner_unfork_at(struct locus_owner *owner, struct locus_table *to, uin
     unshare_all(locus_owner_pool(owner), to);
     *homes_left |= home_bit(owner);
     if (*homes_left == to->homes) {
-        to->count = 0;
+        to->count = to->dropped = 0;
         to->homes = *homes_left = 0;
     }
     return 0;
@@ -168,7 +170,8 @@ static inline int write_fault(const struct share_write *write, const struct exte
     const struct locus_table *table = write->table;
     if (!locus_owner_held_here(write->owner))
         return -EPERM;
-    if (table->state != LOCUS_TABLE_LIVE || extent->token_bytes == 0 || extent->begin + (extent->used > 0) > table->count)
+    if (table->state != LOCUS_TABLE_LIVE || extent->token_bytes == 0 || extent->begin + (extent->used > 0) > table->count ||
+        extent->begin < table->dropped)
         return -EINVAL;
     return extent->end > table->capacity ? -ENOSPC : 0;
 }

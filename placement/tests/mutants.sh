@@ -9,9 +9,10 @@ mutants_begin topo/*.c placement/{base,evict,memory,tier,tier/{file,demote},bloc
     testbed/measure/dispatch.c
 controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
     ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
-    table_test owner_test owner_lane_test owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
-    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_id_test prefix_check_test \
-    prefix_offload_test offload_test reservation_test share_stress reservation_stress domain_share_test
+    table_test owner_test owner_drop_test owner_lane_test owner_role_test where_test domain_test domain_borrow_test \
+    domain_health_test domain_nodes_test pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test \
+    prefix_test prefix_id_test prefix_check_test prefix_offload_test offload_test reservation_test share_stress \
+    reservation_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
@@ -129,6 +130,20 @@ mutant inlined-address-of-the-next-block $taken owner_lane_test \
     's/return hot->base \+ locus_block_index\(block\)/return hot->base + (locus_block_index(block) + 1)/'
 mutant drain-drops-one-table-in-64 $drains pool_stress \
     's/^( +)(drain_table\(owner, table, .*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
+mutant drain-looks-at-dropped-blocks $drains owner_drop_test 's/table->count - table->dropped : 0/table->count : 0/'
+mutant drain-begins-among-the-dropped $drains owner_drop_test 's/first = table->dropped \+ left - now/first = left - now/'
+mutant table-comes-back-with-its-window $drains owner_drop_test 's/^    table->dropped = 0;//'
+mutant dropped-blocks-are-in-flight $owner owner_drop_test 's/return table->count - table->dropped;/return table->count;/'
+mutant retired-with-nothing-in-it $owner owner_drop_test 's/\(table->count > table->dropped\)\)\) /(table->count > 0))) /'
+mutant truncate-frees-what-was-dropped $owner owner_drop_test \
+    's/first = keep > table->dropped \? keep : table->dropped/first = keep/'
+mutant truncate-leaves-the-window-behind-its-end $owner owner_drop_test \
+    's/table->dropped = keep < table->dropped \? keep : table->dropped;//'
+mutant foreign-block-is-dropped $owner owner_drop_test 's/if \(!all_own\(owner, table, first, end\)\)/if (false)/'
+mutant block-is-dropped-before-its-last-token placement/blocks/owner_internal.h owner_drop_test \
+    's/end = position \/ table->tokens_per_block;/end = position \/ table->tokens_per_block + 1;/'
+mutant dropped-handle-stays placement/blocks/owner_internal.h owner_drop_test \
+    's/table->blocks\[table->dropped\] = LOCUS_BLOCK_NONE;/;/'
 mutant drain-leaves-blocks-in-flight $drains owner_test 's/if \(table->retired_by == owner->hot.home\)/if (0)/'
 mutant wait-drains-uncounted $owner owner_test \
     's/^        locus_owner_drain\(owner\);/uint64_t *freed = \&owner->hot.pool->counters.freed, was = *freed;\n&\n*freed = was;/'
@@ -219,6 +234,9 @@ mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
 mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'
 mutant what-a-report-frees-is-out $report pool_test 's/if \(locus_pool_check\(pool, list\[i\]\.block\)\)/if (false)/'
 mutant a-cancelled-join-joins-for-ever $thread owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
+mutant last-page-is-not-asked placement/memory/where.c where_test 's/unit <= last; unit \+= units/unit < last; unit += units/'
+mutant a-part-of-a-page-is-none placement/memory/where.c where_test 's/bytes - 1, &last/bytes, \&last/'
+mutant only-the-first-call-counts placement/memory/where.c where_test 's/on\[status\[i\]\]\+\+;/on[status[i]] = 1;/'
 mutant config-of-no-size-refused placement/base/config.h pool_test 's/bytes == 0/0/'
 mutant overlong-config-accepted placement/base/config.h pool_test 's/return -E2BIG;/;/'
 mutant config-read-beyond-its-end placement/base/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
@@ -300,6 +318,11 @@ mutant last-holder-is-not-asked $shared share_test 's/sharing & POOL_BY_TAG && /
 mutant finder-is-not-asked $shared prefix_test 's/& ~POOL_KEPT\) \| by_tag\(pool\)/\& ~POOL_KEPT)/'
 mutant next-use-is-asked $shared share_test 's/^        pool->sharing\[index\] = 0;$//'
 mutant foreign-block-is-taken-over $share domain_share_test 's/return locus_block_home\(block\) == pool->home &&$/return/'
+mutant fork-shares-what-was-dropped $share share_test 's/count - dropped, from->blocks \+ dropped/count, from->blocks/'
+mutant fork-forgets-the-window $share share_test 's/^    to->dropped = dropped;//'
+mutant write-into-what-was-dropped $share share_test 's/^        extent->begin < table->dropped\)/        false)/'
+mutant leavers-without-room placement/domain/domain_write.c domain_share_test \
+    's/if \(foreign > leavers->capacity - leavers->count\)/if (false)/'
 mutant foreign-handle-is-lost $share domain_share_test 's/error = locus_table_append\(write->leavers, old\);/error = 0;/'
 mutant fork-counts-foreign-blocks-only-once $share domain_share_test 's/if \(!\(\*homes_left & home_bit\(owner\)\)\)/if (0)/'
 mutant victim-with-kept-blocks-below $prefix prefix_test 's/while \(prefix->entry\[block\]\.oldest != NONE\)/while (false)/'
@@ -320,6 +343,7 @@ mutant tokens-are-not-kept $prefix prefix_check_test '/^static void publish/,/^}
 mutant published-behind-another-ones-block $prefix prefix_check_test '/counters\.blocks_refused, 1\);/,+1s/break;/continue;/'
 mutant missing-tokens-are-read $prefix prefix_check_test 's/return prefix->tokens && !tokens && count;/return false;/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
+mutant what-was-dropped-is-published $prefix prefix_test 's/bool own = it != LOCUS_BLOCK_NONE && /bool own = /'
 mutant published-id-stays-below $prefix prefix_offload_test 's/^    if \(prefix->connector\.drop\)/    if (false)/'
 mutant computed-during-its-store-stays-below $prefix prefix_offload_test \
     's/if \(!error && prefix->connector\.drop && /if (false \&\& /'

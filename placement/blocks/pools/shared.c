@@ -276,8 +276,8 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
 
 bool pool_reclaim(struct locus_pool *pool, uint32_t count)
 {
-    if (pool->hot.top < count && pool->keeper && pool->hot.top + pool->counters.kept >= count)
-        pool->keeper->give(pool->keeper->context, count - pool->hot.top);
+    while (pool->hot.top < count && pool->keeper && pool->hot.top + pool->counters.kept >= count)
+        pool->keeper->give(pool->keeper->context, count - pool->hot.top); // one that is worn out leaves, and is not free
     return pool->hot.top >= count;
 }
 

@@ -237,6 +237,7 @@ static void *intruder_main(void *argument)
     cr_expect_eq(locus_owner_grow(world->owner, world->tables[0], 2), -EPERM);
     cr_expect_eq(locus_owner_grow(world->owner, world->tables[1], 1), -EPERM, "the first block of a table");
     cr_expect_eq(locus_owner_truncate(world->owner, world->tables[0], 0), -EPERM);
+    cr_expect_eq(locus_owner_drop_before(world->owner, world->tables[0], 1000), -EPERM);
     cr_expect_eq(locus_owner_retire(world->owner, world->tables[0]), -EPERM);
     cr_expect_eq(locus_owner_leave(world->owner), -EPERM);
     cr_expect_eq(locus_owner_drain(world->owner), 0);

@@ -119,6 +119,35 @@ Test(domain_share, a_write_copies_a_foreign_block_to_the_writers_home)
     world_close(&world);
 }
 
+Test(domain_share, a_window_lets_foreign_blocks_go_in_a_table_of_their_own)
+{
+    struct shared_world world = world_open(true);
+    locus_block foreign = world.from->blocks[2], last = world.from->blocks[3];
+    cr_assert_eq(locus_owner_drop_before(owner(&world, 0), world.from, 3 * 16), -EXDEV);
+    cr_assert_eq(world.from->dropped, 0);
+    world.leavers->capacity = 0;
+    cr_assert_eq(locus_domain_drop_before(world.domain, 0, world.from, 3 * 16, world.leavers), -ENOSPC);
+    cr_assert(world.from->dropped == 0 && pool_of(world.domain, 0).outstanding == 2);
+    world.leavers->capacity = 1;
+    cr_assert_eq(locus_domain_drop_before(world.domain, HOMES, world.from, 3 * 16, world.leavers), -EINVAL);
+    cr_assert_eq(locus_domain_drop_before(world.domain, 0, world.from, 3 * 16, world.leavers), 0);
+    cr_assert(world.from->dropped == 3 && world.from->count == 4 && world.from->homes == 1u << 1);
+    cr_assert(locus_table_at(world.from, 0) == LOCUS_BLOCK_NONE && locus_table_at(world.from, 3 * 16) == last);
+    cr_assert_eq(pool_of(world.domain, 0).outstanding, 0);
+    cr_assert(world.leavers->count == 1 && world.leavers->blocks[0] == foreign && world.leavers->tag == 7);
+    uint64_t left;
+    cr_assert_eq(locus_owner_fork_at(owner(&world, 1), world.from, world.to, &left), 0, "a fork has the same window");
+    cr_assert(left == 0 && world.to->dropped == 3 && holders(&world, last) == 2);
+    send(world.domain, 0, world.leavers);
+    drain_all(world.domain);
+    cr_assert_eq(holders(&world, foreign), 0);
+    send(world.domain, 1, world.from);
+    send(world.domain, 1, world.to);
+    drain_all(world.domain);
+    cr_assert_eq(holders(&world, last), 0);
+    world_close(&world);
+}
+
 Test(domain_share, a_home_lends_kept_blocks_too)
 {
     struct locus_domain_config config = usual(LOCUS_EXHAUSTED_BORROW);

@@ -205,7 +205,7 @@ Test(edges, a_table_takes_any_handle_of_its_homes_and_any_array_that_holds_what_
     {
         uint32_t before = world.other->count, full = before == world.other->capacity;
         int error = locus_table_append(world.other, handle);
-        cr_assert_eq(error, locus_block_home(handle) >= 2 ? -EXDEV : full ? -ENOSPC : 0);
+        cr_assert_eq(error, !handle ? -EINVAL : locus_block_home(handle) >= 2 ? -EXDEV : full ? -ENOSPC : 0);
         cr_assert_eq(locus_table_count(world.other), before + !error);
         locus_table_set_tag(world.table, handle);
         cr_assert_eq(locus_table_tag(world.table), handle);
@@ -227,6 +227,22 @@ Test(edges, a_table_takes_any_handle_of_its_homes_and_any_array_that_holds_what_
     cr_assert_eq(locus_table_extend(world.table, array, UINT32_MAX, &unused), 0, "the caller says that it is so large");
     world.table->capacity = CAPACITY;
     cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
+    world_close(&world);
+}
+
+Test(edges, a_window_may_begin_at_any_position)
+{
+    struct world world;
+    world_open(&world);
+    EACH(uint64_t, position, edges64)
+    {
+        uint64_t blocks = position / TOKENS;
+        cr_assert_eq(locus_owner_drop_before(world.owner, world.table, position), 0);
+        cr_assert_eq(locus_table_dropped(world.table), blocks < 3 ? blocks : 3);
+        cr_assert_eq(locus_table_count(world.table), 3);
+        cr_assert_eq(locus_owner_truncate(world.owner, world.table, 0), 0);
+        cr_assert_eq(locus_owner_grow(world.owner, world.table, 3), 0);
+    }
     world_close(&world);
 }
 

@@ -187,6 +187,17 @@ Test(edges, a_write_of_any_extent_at_any_home_changes_all_or_nothing)
         cr_assert(error == 0 || (many.table->count == before && many.leavers->count == 0));
         cr_assert_eq(locus_owner_truncate(locus_domain_owner(many.domain, 0), many.table, 3), 0);
     }
+    EACH(uint32_t, home, edges32)
+    EACH(uint64_t, position, edges64)
+    {
+        if (home == 1 && position >= TOKENS)
+            continue; // home 0's blocks go into the other table: domain_share_test.c
+        int error = locus_domain_drop_before(many.domain, home, many.table, position, many.leavers);
+        cr_assert_eq(error, home >= HOMES ? -EINVAL : 0);
+        cr_assert_eq(many.table->dropped, error ? 0 : position / TOKENS < 3 ? position / TOKENS : 3);
+        cr_assert_eq(locus_owner_truncate(locus_domain_owner(many.domain, 0), many.table, 0), 0);
+        cr_assert_eq(locus_domain_grow(many.domain, 0, many.table, 3), 0);
+    }
     cr_assert_eq(locus_domain_check(many.domain, reports), 0);
     many_close(&many);
 }

@@ -4,6 +4,7 @@
 #include "placement/domain/tests/edges.h"
 
 #include "locus/region.h"
+#include "locus/where.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -29,6 +30,19 @@ static void region_tried(const struct locus_region_config *config, bool possible
         ONE_OF(locus_region_repair(region, &moved, &left), 0, -EPERM, -ENOSYS);
     }
     locus_region_close(region);
+}
+
+Test(edges, locus_where_takes_any_range_or_refuses_it)
+{
+    struct locus_where out;
+    EACH(uint64_t, bytes, edges64)
+    {
+        int error = locus_where((const void *)(UINTPTR_MAX - 4095), bytes, &out);
+        cr_assert(bytes - 1 < 4096 ? error != -EINVAL && error != -EFAULT : error == -EINVAL, "%llu: %d", (unsigned long long)bytes,
+                  error);
+        if (bytes <= 1 << 20)
+            ONE_OF(locus_where(NULL, bytes, &out), 0, -EPERM, -ENOSYS, -EINVAL);
+    }
 }
 
 Test(edges, locus_region_open_takes_or_refuses_each_number)

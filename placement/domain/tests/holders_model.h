@@ -29,10 +29,10 @@ static inline struct locus_id id_of(uint32_t position, uint32_t variant)
 }
 
 enum state { FREE_NOW, OUT, KEPT, WORN };
-enum kind { GROW, TAKE, FORK, WRITE, CUT, RETIRE, DRAIN, FREE, DAMAGE, PUBLISH, MATCH, SHRINK, SINK, KINDS };
+enum kind { GROW, TAKE, FORK, WRITE, CUT, RETIRE, DRAIN, FREE, DAMAGE, PUBLISH, MATCH, EVICT, OFFLOAD, DROP, KINDS };
 
-static const char *const kind_names[KINDS] = {"grow", "take",   "fork",    "write", "cut",   "retire", "drain",
-                                              "free", "damage", "publish", "match", "evict", "offload"};
+static const char *const kind_names[KINDS] = {"grow", "take",   "fork",    "write", "cut",   "retire",  "drain",
+                                              "free", "damage", "publish", "match", "evict", "offload", "drop"};
 static const char *const error_names[] = {"double", "stale", "foreign", "range", "not-held"};
 
 struct model_block {
@@ -126,6 +126,21 @@ static inline uint32_t free_blocks(const struct home *home)
     return model_count(home, FREE_NOW);
 }
 
+// Has it had its last use?
+static inline bool is_worn(const struct model_block *block)
+{
+    return locus_block_generation(block->handle) == LOCUS_GENERATION_MAX;
+}
+
+// What a grow may have: free blocks, and kept ones that are free when they have left.
+static inline uint32_t ready_blocks(const struct home *home)
+{
+    uint32_t count = free_blocks(home);
+    for (uint32_t i = 0; i < home->blocks; i++)
+        count += home->block[i].state == KEPT && !is_worn(&home->block[i]);
+    return count;
+}
+
 static inline struct model_block *known(struct home *home, struct locus_id id)
 {
     for (uint32_t i = 0; i < home->blocks; i++)
@@ -144,13 +159,13 @@ static inline uint64_t homes_of_some(const struct locus_table *table, uint32_t b
 
 static inline uint64_t homes_of(const struct locus_table *table)
 {
-    return homes_of_some(table, 0, table->count);
+    return homes_of_some(table, table->dropped, table->count);
 }
 
 // Does the table hold each of its blocks, as often as it names it?
 static inline bool is_good(const struct world *world, const struct locus_table *table)
 {
-    for (uint32_t i = 0; i < table->count; i++) {
+    for (uint32_t i = table->dropped; i < table->count; i++) {
         uint32_t named = 0, held = 0;
         const struct model_block *block = block_of(world, table->blocks[i]);
         for (uint32_t j = 0; j < table->count; j++)
@@ -181,7 +196,7 @@ static inline bool is_found(const struct home *home, const struct model_block *b
 
 static inline void model_home(struct model_block *block)
 {
-    block->state = locus_block_generation(block->handle) == LOCUS_GENERATION_MAX ? WORN : FREE_NOW;
+    block->state = is_worn(block) ? WORN : FREE_NOW;
     block->published = block->by_tag = false;
     block->holders = 0;
 }
@@ -262,14 +277,15 @@ static inline uint32_t model_free(struct world *world, struct home *home, locus_
     return error < 0;
 }
 
-// The handles of this home, from the last one on or from the first one on: equal ones are equal, so it does not matter.
-static inline uint32_t model_free_of(struct world *world, struct home *home, const locus_block blocks[], uint32_t count,
-                                     uint64_t tag)
+// The handles of this home from place `begin` to before `end` that were not dropped, from the last one on or from the first one on:
+// equal ones are equal, so it does not matter.
+static inline uint32_t model_free_of(struct world *world, struct home *home, const struct locus_table *table, uint32_t begin,
+                                     uint32_t end)
 {
     uint32_t accepted = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (locus_block_home(blocks[i]) == home->ordinal)
-            accepted += model_free(world, home, blocks[i], tag);
+    for (uint32_t i = begin > table->dropped ? begin : table->dropped; i < end; i++)
+        if (locus_block_home(table->blocks[i]) == home->ordinal)
+            accepted += model_free(world, home, table->blocks[i], table->tag);
     return accepted;
 }
 
@@ -287,7 +303,7 @@ static inline int model_share(struct world *world, struct home *home, const stru
 {
     if (!world->shared)
         return -EINVAL;
-    for (uint32_t i = 0; i < from->count; i++) {
+    for (uint32_t i = from->dropped; i < from->count; i++) {
         const struct model_block *block = block_of(world, from->blocks[i]);
         if (locus_block_home(from->blocks[i]) != home->ordinal)
             continue;
@@ -296,7 +312,7 @@ static inline int model_share(struct world *world, struct home *home, const stru
         if (!holders_of(world, from->blocks[i]))
             return -ESTALE;
     }
-    for (uint32_t i = 0; i < from->count; i++)
+    for (uint32_t i = from->dropped; i < from->count; i++)
         if (locus_block_home(from->blocks[i]) == home->ordinal)
             model_adopt(world, block_of(world, from->blocks[i]), tag);
     return 0;
@@ -320,14 +336,14 @@ static inline bool is_mine(const struct world *world, const struct home *home, l
 static inline uint32_t model_write_needs(const struct world *world, const struct home *home, const struct locus_table *table,
                                          uint32_t begin, uint32_t end, bool *there)
 {
-    uint32_t needs = 0, ready = free_blocks(home) + model_count(home, KEPT), grows = end > table->count ? end - table->count : 0;
+    uint32_t needs = 0, ready = ready_blocks(home), grows = end > table->count ? end - table->count : 0;
     *there = true;
     for (uint32_t i = begin; i < end && i < table->count; i++) {
         const struct model_block *block = block_of(world, table->blocks[i]);
         if (is_mine(world, home, table->blocks[i]))
             continue;
         *there &= ready > 0;
-        ready += (locus_block_home(table->blocks[i]) == home->ordinal && block->holders == 1) - 1u;
+        ready += (locus_block_home(table->blocks[i]) == home->ordinal && block->holders == 1 && !is_worn(block)) - 1u;
         needs++;
     }
     *there &= ready >= grows;

@@ -5,7 +5,7 @@
 // takes.
 //
 // A round is one to three homes of its own make: a domain, or pools with owners; shared or not, with tags or without, any order of
-// reuse, with few generations, with prefix caches or without. Calls: grow, take by hand, fork, cut, truncate, write, publish,
+// reuse, with few generations, with prefix caches or without. Calls: grow, take by hand, fork, truncate, drop, write, publish,
 // match, evict, offload, retire and push, drain; and frees of handles that are right, freed already, of an older use, of another
 // home, of no block, under a wrong tag, or twice in one batch. Tables are given such handles, too, and bring them home.
 //
@@ -85,7 +85,7 @@ static void reclaim(struct world *world)
             struct seq *seq = world->seq;
             while (seq->table != table)
                 seq++;
-            STRESS_EXPECT(seq->away && seq->homes_left == 0 && table->count == 0 && table->homes == 0);
+            STRESS_EXPECT(seq->away && seq->homes_left == 0 && table->count == 0 && table->dropped == 0 && table->homes == 0);
             seq->away = false;
         }
     }
@@ -95,11 +95,15 @@ static void reclaim(struct world *world)
 
 static void push(struct world *world, struct seq *seq, struct home *home)
 {
+    if (seq->table->dropped == seq->table->count) {
+        STRESS_EXPECT(locus_owner_retire(home->owner, seq->table) == -ENODATA && seq->table->count == 0);
+        return;
+    }
     seq->away = true;
     seq->sent = ++world->sent;
     seq->declared_at = home;
     seq->homes_left = homes_of(seq->table);
-    for (uint32_t i = 0; i < seq->table->count; i++)
+    for (uint32_t i = seq->table->dropped; i < seq->table->count; i++)
         home->in_flight += locus_block_home(seq->table->blocks[i]) == home->ordinal;
     STRESS_EXPECT(locus_owner_retire(home->owner, seq->table) == 0);
     STRESS_EXPECT(locus_table_push(world->way, seq->table) == 0);
@@ -122,7 +126,7 @@ static uint32_t model_drain(struct world *world, struct home *home)
 {
     uint32_t accepted = 0;
     for (struct seq *seq; (seq = next_sent(world, home));) {
-        accepted += model_free_of(world, home, seq->table->blocks, seq->table->count, seq->table->tag);
+        accepted += model_free_of(world, home, seq->table, 0, seq->table->count);
         seq->homes_left &= ~(UINT64_C(1) << home->ordinal);
         if (seq->declared_at == home)
             home->in_flight -= seq->table->in_flight;
@@ -174,9 +178,9 @@ static void do_grow(struct world *world)
     begin(world, seq);
     uint32_t before = seq->table->count, free_before = free_blocks(home);
     bool full = CAPACITY - before < count;
-    if (!full && free_before + model_count(home, KEPT) < count)
+    if (!full && ready_blocks(home) < count)
         model_drain(world, home);
-    uint32_t room = free_blocks(home) + model_count(home, KEPT);
+    uint32_t room = ready_blocks(home);
     int error = world->domain ? locus_domain_grow(world->domain, home->ordinal, seq->table, count)
                               : locus_owner_grow(home->owner, seq->table, count);
     bool comes = room + home->in_flight >= count;
@@ -193,7 +197,7 @@ static void do_take(struct world *world)
     struct home *home = any_home(world);
     locus_block blocks[3];
     uint32_t count = 1 + any(world, 3), free_before = free_blocks(home);
-    bool enough = free_before + model_count(home, KEPT) >= count;
+    bool enough = ready_blocks(home) >= count;
     if (home->loose + count > LOOSE)
         return;
     if (count == 1) {
@@ -218,7 +222,7 @@ static void do_fork(struct world *world)
     begin(world, to);
     uint64_t homes = homes_of(from->table), left = 0, shared = 0;
     bool most = false;
-    for (uint32_t i = 0; i < from->table->count; i++)
+    for (uint32_t i = from->table->dropped; i < from->table->count; i++)
         most |= holders_of(world, from->table->blocks[i]) >= HOLDERS_MAX - CAPACITY;
     if (most)
         return;
@@ -226,7 +230,7 @@ static void do_fork(struct world *world)
     int error = 0;
     for (uint32_t i = any(world, HOMES), n = 0; n < world->homes && !error; n++) {
         struct home *home = &world->home[(i + n) % world->homes];
-        if (one && !(homes >> home->ordinal & 1))
+        if (one && homes && !(homes >> home->ordinal & 1))
             continue;
         error = one ? locus_owner_fork(home->owner, from->table, to->table)
                     : locus_owner_fork_at(home->owner, from->table, to->table, &left);
@@ -234,15 +238,18 @@ static void do_fork(struct world *world)
         shared |= error ? 0 : UINT64_C(1) << home->ordinal;
         if (error && shared == 0)
             STRESS_EXPECT(to->table->count == 0 && left == 0);
+        if (!homes)
+            break; // all of it was dropped: any owner may fork it
     }
     for (uint32_t i = 0; i < world->homes && error && to->table->count; i++) {
         struct home *home = &world->home[i];
         if (!(shared >> i & 1) || !(homes >> i & 1))
             continue;
-        model_free_of(world, home, to->table->blocks, to->table->count, to->table->tag);
+        model_free_of(world, home, to->table, 0, to->table->count);
         STRESS_EXPECT(locus_owner_unfork_at(home->owner, to->table, &left) == 0);
     }
     STRESS_EXPECT(to->table->count == (error ? 0 : from->table->count) && left == 0);
+    STRESS_EXPECT(to->table->dropped == (error ? 0 : from->table->dropped));
     world->done[FORK] += !error;
 }
 
@@ -267,6 +274,10 @@ static void do_write(struct world *world)
     struct locus_table *leavers = world->leavers->table;
     int error = world->domain ? locus_domain_write(world->domain, home->ordinal, seq->table, first, count, 2, leavers)
                               : locus_owner_write(home->owner, seq->table, first, count, 2);
+    if (begins < seq->table->dropped) {
+        STRESS_EXPECT(error == -EINVAL);
+        return;
+    }
     STRESS_EXPECT(error == (there ? 0 : -ENOMEM));
     for (uint32_t i = 0; i < seq->table->count; i++) {
         locus_block is = seq->table->blocks[i];
@@ -293,15 +304,47 @@ static void do_cut(struct world *world)
     if (!seq)
         return;
     struct locus_table *table = seq->table;
-    uint32_t before = table->count, keep = any(world, before + 1);
-    bool foreign = homes_of_some(table, keep, before) & ~(UINT64_C(1) << home->ordinal);
+    uint32_t before = table->count, keep = any(world, before + 1), begin = keep > table->dropped ? keep : table->dropped;
+    bool foreign = homes_of_some(table, begin, before) & ~(UINT64_C(1) << home->ordinal);
     if (!foreign)
-        model_free_of(world, home, table->blocks + keep, before - keep, table->tag);
+        model_free_of(world, home, table, keep, before);
     int error = any(world, 2) ? locus_owner_truncate_tokens(home->owner, table, keep * TOKENS)
                               : locus_owner_truncate(home->owner, table, keep);
     STRESS_EXPECT(error == (foreign ? -EXDEV : 0) && table->count == (foreign ? before : keep));
     STRESS_EXPECT(table->homes == homes_of(table) || foreign);
+    STRESS_EXPECT(table->dropped <= table->count);
     world->done[CUT] += !foreign;
+}
+
+// The oldest blocks go, the others keep their places. Of a domain foreign ones go into a table of their own.
+static void do_drop(struct world *world)
+{
+    struct seq *seq = pick(world, false);
+    struct home *home = any_home(world);
+    if (!seq)
+        return;
+    struct locus_table *table = seq->table, *leavers = world->leavers->table;
+    uint32_t position = any(world, (CAPACITY + 1) * TOKENS), before = table->dropped, end = position / TOKENS, foreign = 0;
+    bool anywhere = world->domain && any(world, 2);
+    locus_block old[CAPACITY];
+    memcpy(old, table->blocks, sizeof old);
+    if (anywhere)
+        drain_all(world); // the leavers are back
+    end = end < table->count ? end : table->count;
+    for (uint32_t i = before; i < end; i++)
+        foreign += locus_block_home(table->blocks[i]) != home->ordinal;
+    if (!foreign || anywhere)
+        model_free_of(world, home, table, 0, end);
+    int error = anywhere ? locus_domain_drop_before(world->domain, home->ordinal, table, position, leavers)
+                         : locus_owner_drop_before(home->owner, table, position);
+    STRESS_EXPECT(error == (foreign && !anywhere ? -EXDEV : 0));
+    for (uint32_t i = 0; i < table->count; i++)
+        STRESS_EXPECT(locus_table_at(table, i * TOKENS) == (i < (error ? before : end) ? LOCUS_BLOCK_NONE : old[i]) || i < before);
+    STRESS_EXPECT(table->dropped == (error || end < before ? before : end) && (error || table->homes == homes_of(table)));
+    STRESS_EXPECT(!anywhere || leavers->count == foreign);
+    if (anywhere && foreign)
+        push(world, world->leavers, home);
+    world->done[DROP] += !error && end > before;
 }
 
 static void do_retire(struct world *world)
@@ -389,7 +432,7 @@ static void do_damage(struct world *world)
     if (!seq || seq->table->count == CAPACITY || is_next_use(world, bad))
         return;
     if (locus_block_home(bad) < world->homes)
-        STRESS_EXPECT(locus_table_append(seq->table, bad) == 0);
+        STRESS_EXPECT(locus_table_append(seq->table, bad) == (bad == LOCUS_BLOCK_NONE ? -EINVAL : 0));
     world->done[DAMAGE]++;
 }
 
@@ -412,7 +455,7 @@ static void do_publish(struct world *world)
         return;
     uint32_t count = some_ids(world, ids), published = 0;
     count = count < seq->table->count ? count : seq->table->count;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = seq->table->dropped; i < count; i++) {
         struct model_block *block = block_of(world, seq->table->blocks[i]);
         bool ours = locus_block_home(seq->table->blocks[i]) == home->ordinal;
         if (!ours || block->published || known(home, ids[i]))
@@ -456,7 +499,7 @@ static void do_evict(struct world *world)
         return;
     STRESS_EXPECT(locus_prefix_evict(home->prefix, count) == leaves);
     model_evicted(home, leaves);
-    world->done[SHRINK] += leaves > 0;
+    world->done[EVICT] += leaves > 0;
 }
 
 static void do_offload(struct world *world)
@@ -475,7 +518,7 @@ static void do_offload(struct world *world)
         STRESS_EXPECT(started == (model_count(home, KEPT) > 0) && home->offloading == before + started);
         for (uint32_t i = before; i < home->offloading; i++)
             model_offload(world, home->offload_block[i]);
-        world->done[SINK] += started;
+        world->done[OFFLOAD] += started;
     }
 }
 
@@ -548,10 +591,10 @@ static void world_close(struct world *world)
 
 static void call(struct world *world)
 {
-    static void (*const calls[])(struct world *) = {do_grow,    do_grow,  do_take,  do_fork,   do_fork,   do_fork,   do_write,
-                                                    do_write,   do_cut,   do_cut,   do_retire, do_retire, do_retire, do_drain,
-                                                    do_drain,   do_free,  do_free,  do_loose,  do_loose,  do_damage, do_publish,
-                                                    do_publish, do_match, do_match, do_match,  do_evict,  do_offload};
+    static void (*const calls[])(struct world *) = {do_grow,    do_grow,  do_take,  do_fork,   do_fork,   do_fork,    do_write,
+                                                    do_write,   do_cut,   do_drop,  do_retire, do_retire, do_retire,  do_drain,
+                                                    do_drain,   do_free,  do_free,  do_loose,  do_loose,  do_damage,  do_publish,
+                                                    do_publish, do_match, do_match, do_match,  do_evict,  do_offload, do_drop};
     world->expected.count = world->got.count = 0;
     calls[any(world, sizeof calls / sizeof *calls)](world);
     reclaim(world);

@@ -100,12 +100,14 @@ ANSWERS(role_domain_drain, locus_domain_drain(domain, 0) == 0)
 ANSWERS(role_domain_drain_some, locus_domain_drain_some(domain, 0, 1) == 0)
 
 static const struct locus_id id = {{1, 0}};
+ANSWERS(share_drop, locus_owner_drop_before(owner, table, 0) == -EPERM)
 ANSWERS(share_fork, locus_owner_fork(owner, table, table) == -EPERM)
 ANSWERS(share_write, locus_owner_write(owner, table, 0, 1, 1) == -EPERM)
 ANSWERS(share_match, locus_prefix_match(prefix, 0, &id, NULL, 1, table) == -EPERM)
 ANSWERS(share_publish, locus_prefix_publish(prefix, &id, NULL, 1, table) == -EPERM)
 ANSWERS(share_shrink, locus_prefix_evict(prefix, 1) == 0)
 ANSWERS(promise_grow, locus_reservation_grow(promises, &promise, table, 1) == -EPERM)
+ANSWERS(home_drop, locus_domain_drop_before(domain, 5, table, 0, table) == -EINVAL)
 ANSWERS(home_write, locus_domain_write(domain, 5, table, 0, 1, 1, table) == -EINVAL)
 
 static const struct misuse {
@@ -133,6 +135,7 @@ static const struct misuse {
     {"close-a-pool-under-its-owner", "locus_pool_close", "owner", close_pool, 0},
     {"free-twice-and-tell-nobody", "locus_pool_free_bulk", "freed twice", free_twice, 0},
     {"address-of-a-free-block", "locus_pool_address", "not live", address_of_free, 0},
+    {"drop-without-the-role", "locus_owner_drop_before", "role", share_drop, 1},
     {"fork-without-the-role", "locus_owner_fork", "role", share_fork, 1},
     {"write-without-the-role", "locus_owner_write", "role", share_write, 1},
     {"match-without-the-role", "locus_prefix_match", "role", share_match, 1},
@@ -140,6 +143,7 @@ static const struct misuse {
     {"shrink-without-the-role", "locus_prefix_evict", "role", share_shrink, 1},
     {"promised-grow-without-the-role", "locus_reservation_grow", "role", promise_grow, 1},
     {"write-in-no-home", "locus_domain_write", "no home 5", home_write, 0},
+    {"drop-in-no-home", "locus_domain_drop_before", "no home 5", home_drop, 0},
     {"grow-in-no-home", "locus_domain_grow", "no home 5", home_grow, 0},
     {"drain-in-no-home", "locus_domain_drain", "no home 5", home_drain, 0},
     {"reclaimed-in-no-home", "locus_domain_next_reclaimed", "no home 5", home_reclaimed, 0},

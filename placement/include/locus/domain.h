@@ -106,6 +106,11 @@ int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_t
 int locus_domain_write(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint64_t first, uint64_t count,
                        uint32_t planes, struct locus_table *leavers);
 
+// locus_owner_drop_before() for a table with blocks of several homes. A foreign block's handle goes into `leavers`, as of
+// locus_domain_write(). 0, -EINVAL, or -ENOSPC: `leavers` is too small. Then nothing has changed. Owner context.
+int locus_domain_drop_before(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint64_t position,
+                             struct locus_table *leavers);
+
 // Cancels all requests left open by -EAGAIN, and returns the blocks that were lent for them. Call it when you give up growing,
 // and before the owner leaves. 0, -EINVAL or -EPERM. Owner context.
 int locus_domain_cancel(struct locus_domain *domain, uint32_t home);

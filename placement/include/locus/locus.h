@@ -8,6 +8,7 @@
 //     pool.h           equal blocks, and block.h, what a handle is
 //     region.h         memory with a verified placement, and policy.h, where pages shall lie
 //     domain.h         all nodes as one place
+//     where.h          on which nodes any memory of this process lies
 //     lane.h           how blocks travel: a mailbox for many pushers, a ring for one
 //     inline.h         the fast cases in your own code
 //
@@ -57,5 +58,6 @@
 #include "tier_file.h"
 #include "topo.h"
 #include "version.h"
+#include "where.h"
 
 #endif

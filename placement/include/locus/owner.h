@@ -86,8 +86,14 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
 // nothing is freed. Truncating to 0 releases a table that is not sent home.
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep);
 
+// Sliding window: frees the blocks whose tokens all lie before `position` at once. What is behind keeps its positions, and
+// locus_table_at() finds LOCUS_BLOCK_NONE in place of a dropped block. The table's room is that of the whole sequence: a dropped
+// block's handle keeps its place (locus_table_extend() makes more).
+// 0, -EINVAL (not LIVE), or -EXDEV: one of them belongs to another home, and nothing is freed (locus_domain_drop_before).
+int locus_owner_drop_before(struct locus_owner *owner, struct locus_table *table, uint64_t position);
+
 // Declares that the request is finished and its table is about to be pushed. 0, -EINVAL (not LIVE), or -ENODATA: it holds no
-// blocks, so nothing has to go home and it can be used again at once.
+// blocks, so nothing has to go home; it is empty now and can be used again at once.
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 
 // Frees everything that has arrived. Returns the number of blocks that came home.

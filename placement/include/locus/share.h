@@ -58,7 +58,8 @@ int locus_owner_truncate_tokens(struct locus_owner *owner, struct locus_table *t
 // together). Of a shared block the parts' first tokens are copied. A layout whose parts are not equal (K kept column by column) has
 // no such number: where others hold the block, write from its first token on, and copy the old block as a whole.
 // 0, or what locus_owner_grow() says; -EINVAL also if `planes` times the table's tokens_per_block does not divide the block's
-// bytes, or the table holds fewer than `first` tokens; -EXDEV: a foreign block would have to be copied.
+// bytes, if the table holds fewer than `first` tokens, or if the block of `first` was dropped; -EXDEV: a foreign block would have
+// to be copied.
 int locus_owner_write(struct locus_owner *owner, struct locus_table *table, uint64_t first, uint64_t count, uint32_t planes);
 
 // How many tables hold the block; 0: none, or the handle is not live. In a pool that is not shared 1 for a live one.

@@ -7,6 +7,9 @@
 // walks the array and frees the handles that name it; the last one to finish hands the table back. So a push neither allocates
 // nor copies, and does not touch a block's memory.
 //
+// A sequence may let its oldest blocks go and keep its positions, as sliding-window attention needs (locus_owner_drop_before).
+// Their places stay in the array, as LOCUS_BLOCK_NONE.
+//
 // Life of a table (owner.h has the functions):
 //
 //     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_next_reclaimed()
@@ -35,13 +38,14 @@ struct locus_table {
     locus_block *blocks;        // [capacity], in sequence order; after the links, unless the table was extended
     uint64_t homes;             // bit h: the table holds a block of home h
     uint64_t tag;               // the engine's name for the request; errors report it
-    uint32_t count;             // blocks held
+    uint32_t count;             // blocks of the sequence, with those that were dropped
     uint32_t capacity;
     uint32_t tokens_per_block;
     uint8_t state;              // enum locus_table_state
     uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
     uint8_t retired_by;         // the home whose owner counts this table as in flight
     uint32_t in_flight;         // its blocks at that time
+    uint32_t dropped;           // the first so many are LOCUS_BLOCK_NONE, and went home before
     struct locus_table *reclaimed_next; // in the list of locus_owner_next_reclaimed()
     uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; a push that looks at it sets it to 0
     uint32_t pending;           // atomic: drains still to come; used when the table spans several homes
@@ -57,7 +61,8 @@ size_t locus_table_bytes(uint32_t homes, uint32_t capacity);
 // aligned.
 int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t tokens_per_block);
 
-// Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no link here).
+// Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE, or LOCUS_BLOCK_NONE), -EXDEV (its home has no link
+// here).
 int locus_table_append(struct locus_table *table, locus_block block);
 
 // Gives a LIVE table room for `capacity` blocks in the caller's array: its handles are copied there and keep their positions.
@@ -66,7 +71,7 @@ int locus_table_append(struct locus_table *table, locus_block block);
 // 0, or -EINVAL: not LIVE, no array, or it holds more than `capacity`. Then nothing changes, and *unused is NULL.
 int locus_table_extend(struct locus_table *table, locus_block array[], uint32_t capacity, locus_block **unused);
 
-// The block that holds `position` (in tokens, from 0), or LOCUS_BLOCK_NONE past the last block.
+// The block that holds `position` (in tokens, from 0); LOCUS_BLOCK_NONE past the last block, and where it was dropped.
 inline locus_block locus_table_at(const struct locus_table *table, uint64_t position)
 {
     uint64_t index = position / table->tokens_per_block;
@@ -83,6 +88,11 @@ inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t
 inline uint32_t locus_table_count(const struct locus_table *table)
 {
     return table->count;
+}
+
+inline uint32_t locus_table_dropped(const struct locus_table *table)
+{
+    return table->dropped;
 }
 
 inline uint64_t locus_table_tag(const struct locus_table *table)

@@ -186,7 +186,6 @@ Test(prefix_check, a_reservation_loses_nothing_by_a_block_that_is_refused)
 }
 
 // --- a connector, which knows ids alone ----------------------------------------------------------------------------------------
-// ---------------------------------------------------------------------------------------------
 
 static struct {
     struct locus_id id;

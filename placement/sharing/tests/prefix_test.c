@@ -375,3 +375,26 @@ Test(prefix, wrong_calls_are_refused)
     cr_assert_eq(locus_prefix_open(&second, &config), -EINVAL);
     world_close(&world);
 }
+
+Test(prefix, of_a_window_only_what_is_left_is_published)
+{
+    struct world world;
+    world_open(&world, 16, true);
+    cache_open(&world, NULL);
+    const struct locus_id *ids = ids_of((uint64_t[]){10, 11, 12, 13}, 4);
+    struct locus_table *table = world.tables[0], *other = world.tables[1];
+    cr_assert_eq(locus_owner_grow(world.owner, table, 4), 0);
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 1, table), 1);
+    cr_assert_eq(locus_owner_drop_before(world.owner, table, 2 * TOKENS), 0);
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 4, table), 2, "the second one was dropped before");
+    cr_assert_eq(locus_prefix_match(world.prefix, 1, ids, NULL, 4, other), 1, "the first one is cached, the second is not there");
+    cr_assert_eq(locus_owner_truncate(world.owner, other, 0), 0);
+    locus_block blocks[4];
+    cr_assert_eq(locus_prefix_find(world.prefix, ids, 4, blocks), 3);
+    cr_assert(blocks[1] == LOCUS_BLOCK_NONE && blocks[2] == table->blocks[2] && blocks[3] == table->blocks[3]);
+    cr_assert_eq(locus_owner_truncate(world.owner, table, 0), 0);
+    cr_assert_eq(locus_owner_grow(world.owner, table, 16), 0, "all of them can be had again");
+    cr_assert_eq(locus_owner_drop_before(world.owner, table, 15 * TOKENS), 0, "the first block is free, and was not published");
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, NULL, 4, table), 0);
+    world_close(&world);
+}

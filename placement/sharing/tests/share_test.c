@@ -382,3 +382,26 @@ Test(share, blocks_of_a_chunk_leave_again_in_the_order_in_which_they_were_in_use
     released(&world, 1);
     world_close(&world);
 }
+
+Test(share, a_fork_has_the_window_of_its_origin_and_writes_behind_it)
+{
+    struct world world;
+    world_open(&world, 16, true);
+    struct locus_table *from = world.tables[0], *to = world.tables[1];
+    cr_assert_eq(locus_owner_grow(world.owner, from, 4), 0);
+    locus_block second = from->blocks[1];
+    cr_assert_eq(locus_owner_drop_before(world.owner, from, TOKENS), 0);
+    cr_assert_eq(locus_owner_fork(world.owner, from, to), 0);
+    cr_assert(to->count == 4 && to->dropped == 1 && to->blocks[0] == LOCUS_BLOCK_NONE && to->blocks[1] == second);
+    cr_assert_eq(locus_pool_holders(world.pool, second), 2);
+    cr_assert_eq(locus_owner_write(world.owner, to, TOKENS - 1, 1, PLANES), -EINVAL, "its block was dropped");
+    cr_assert_eq(locus_owner_write(world.owner, to, TOKENS, 1, PLANES), 0);
+    cr_assert_neq(to->blocks[1], second);
+    cr_assert_eq(locus_owner_drop_before(world.owner, from, 3 * TOKENS), 0, "the other one still holds the third");
+    cr_assert_eq(locus_pool_holders(world.pool, second), 0);
+    cr_assert_eq(locus_pool_holders(world.pool, to->blocks[2]), 1);
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert(locus_owner_retire(world.owner, world.tables[i]) == 0 && locus_table_push(&world.route, world.tables[i]) == 0);
+    cr_assert_eq(locus_owner_drain(world.owner), 4, "the fork's copy, what both held, and what one held");
+    world_close(&world);
+}
