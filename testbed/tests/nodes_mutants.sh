@@ -16,7 +16,7 @@ mutants_begin topo/*.c placement/{base,evict,memory,tier,tier/file,blocks,blocks
     testbed/{stats/stats,base/{cli,cpus/cpus,file,nearest,words},engine/arm,strategies/strategy,serving/policy}.c \
     testbed/measure/pins/way.c testbed/stats/latency.c testbed/serving/adapters/{batcher,resident}*.c \
     placement/pages/*.c placement/pages/scores/*.c \
-    placement/adapter/{residency,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
+    placement/adapter/{adapter_policy,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
     testbed/decode/*.c testbed/decode/{acts,copies,kernels,layouts}/*.c testbed/loops/*.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread}.c
 controls station_litmus unsteered_litmus nodes_stress nodes_station_test nodes_books_test nodes_judge_test nodes_contenders_test \

@@ -72,7 +72,7 @@ mutant a-damaged-copy-is-asked-again $adapter adapter_fault_test 's/version->no_
 mutant a-damaged-copy-takes-room $adapter adapter_fault_test 's/ \|\| version->no_warm; \/\/ the latter/; \/\/ the latter/'
 mutant nan-is-asked-again $adapter adapter_fault_test 's/version->no_warm \|= error != -ENOSPC;/;/'
 mutant no-room-is-for-ever $adapter adapter_fault_test 's/version->no_warm \|= error != -ENOSPC;/version->no_warm = true;/'
-mutant warm-is-not-demoted $adapter adapter_test 's/place == LOCUS_ADAPTER_WARM && sink\(version\)/0/'
+mutant warm-is-not-demoted $adapter adapter_test 's/place == LOCUS_ADAPTER_WARM && demote\(version\)/0/'
 mutant hot-leaves $adapter adapter_test 's/if \(place == LOCUS_ADAPTER_HOT\)$/if (0)/'
 mutant cold-stays-warm $adapter adapter_test 's/bool useless = place == LOCUS_ADAPTER_COLD \|\|/bool useless =/'
 mutant what-is-held-leaves $adapter adapter_version_test 's/else if \(version->holders > 0\)/else if (0)/'

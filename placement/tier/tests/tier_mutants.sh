@@ -13,7 +13,7 @@ controls file_test file_fault_test file_chain_test file_ring_test file_name_test
 controls memory_test quant_test demote_test
 
 crc=placement/tier/crc.c objects=placement/tier/objects.c tier=placement/tier/tier.c memory=placement/tier/memory.c
-int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c sink=placement/tier/demote
+int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c demote=placement/tier/demote
 operations=placement/tier/file/operations.c io=placement/tier/file/io.c scan=placement/tier/file/scan.c
 file=placement/tier/file/file.c name=placement/tier/file/name.c
 
@@ -218,16 +218,16 @@ mutant quant-levels $scalar quant_test 's/QUANT_LEVELS \/ half_load/126.0f \/ ha
 mutant quant-denormals $scalar quant_test 's/rest < 0x38800000/0/'
 mutant quant-infinite $scalar quant_test 's/most >= QUANT_INFINITE/most > QUANT_INFINITE/'
 
-# --- where objects sink ----------------------------------------------------------------------------------------------------------
+# --- where objects go ------------------------------------------------------------------------------------------------------------
 
 mutant order-without-room $demote/order.c demote_test 's/count, 0, true\);/count, 0, false);/'
 mutant order-drops-what-has-no-room $demote/order.c demote_test 's/return with_room != LOCUS_DEMOTE_DROP \? .*/return with_room;/'
-mutant sinks-to-where-it-is $demote/sink.c demote_test 's/object->at \+ 1/object->at/'
-mutant exact-objects-lose $demote/sink.c demote_test 's/ && !\(object->exact && tiers\[i\]\.lossy\)//'
-mutant what-fits-exactly-does-not $demote/sink.c demote_test 's/\) >= object->bytes/) > object->bytes/'
-mutant a-full-tier-has-room $demote/sink.c demote_test 's/now \? tiers\[i\]\.bytes_free : tiers\[i\]\.bytes\)/tiers[i].bytes)/'
-mutant loads-without-latency $demote/sink.c demote_test 's/\? tier->latency_ns \+ /? /'
-mutant loads-without-end $demote/sink.c demote_test 's/transfer_ns < \(double\)most_ns \?/1 ?/'
+mutant demoted-to-where-it-is $demote/demote.c demote_test 's/object->at \+ 1/object->at/'
+mutant exact-objects-lose $demote/demote.c demote_test 's/ && !\(object->exact && tiers\[i\]\.lossy\)//'
+mutant what-fits-exactly-does-not $demote/demote.c demote_test 's/\) >= object->bytes/) > object->bytes/'
+mutant a-full-tier-has-room $demote/demote.c demote_test 's/now \? tiers\[i\]\.bytes_free : tiers\[i\]\.bytes\)/tiers[i].bytes)/'
+mutant loads-without-latency $demote/demote.c demote_test 's/\? tier->latency_ns \+ /? /'
+mutant loads-without-end $demote/demote.c demote_test 's/transfer_ns < \(double\)most_ns \?/1 ?/'
 mutant size-any-latency $demote/size.c demote_test 's/LATENCY_SHARE 0\.1/LATENCY_SHARE 1.0/'
 mutant size-the-nearest $demote/size.c demote_test 's/best = i;/return i;/'
 mutant age-too-early $demote/age.c demote_test 's/WAIT_LOADS 1000\.0/WAIT_LOADS 10.0/'
