@@ -204,13 +204,13 @@ static uint32_t last_of(const struct locus_pool *pool, const struct locus_table 
 }
 
 // Never-used blocks, runs, or too few.
-static __attribute__((noinline)) int take_unusual(struct locus_owner *owner, const struct locus_table *table, uint32_t count)
+static __attribute__((noinline)) int take_slow(struct locus_owner *owner, const struct locus_table *table, uint32_t count)
 {
     if (owner->hot.pool->hot.top < count)
         pool_reclaim(owner->hot.pool, count);
     int error = must_wait(owner, count) ? grow_wait(owner, count) : 0;
     if (!error && count)
-        pool_take_unusual(owner->hot.pool, count, table->blocks + table->count, table->tag, last_of(owner->hot.pool, table));
+        pool_take_slow(owner->hot.pool, count, table->blocks + table->count, table->tag, last_of(owner->hot.pool, table));
     return error;
 }
 
@@ -221,7 +221,7 @@ static int grow_any(struct locus_owner *owner, struct locus_table *table, uint32
                 (table->capacity - table->count >= count); // one branch for all
     if (__builtin_expect(!fits, 0))
         return grow_fault(owner, table);
-    int error = take_unusual(owner, table, count);
+    int error = take_slow(owner, table, count);
     if (error || count == 0)
         return error;
     table->count += count;

@@ -244,7 +244,7 @@ int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *giv
         .block_bytes = config.block_bytes,
         .hot.stride_bytes = config.stride_bytes ? config.stride_bytes : config.block_bytes,
         .reuse = (uint8_t)config.reuse,
-        .unusual_free = config.reuse != LOCUS_REUSE_LIFO || config.shared,
+        .slow_free = config.reuse != LOCUS_REUSE_LIFO || config.shared,
         .holders_free = POOL_NO_HOLDER,
         .policy = config.policy,
         .node = config.node,
@@ -298,8 +298,8 @@ static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[]
         __atomic_store_n(&pool->hot.floor, pool->hot.top, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag,
-                                                 uint32_t after)
+__attribute__((noinline)) void pool_take_slow(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag,
+                                              uint32_t after)
 {
     if (pool->runs)
         pool_runs_take(pool, count, out, after);
@@ -318,12 +318,12 @@ static void take_run(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     uint32_t last = pool->runs ? pool->runs->last : POOL_NOWHERE, index = pool_runs_index(pool, last);
     bool goes_on = last != POOL_NOWHERE && !pool_runs_is_free(pool, index);
-    pool_take_unusual(pool, count, out, 0, goes_on ? index : POOL_NOWHERE);
+    pool_take_slow(pool, count, out, 0, goes_on ? index : POOL_NOWHERE);
     if (pool->runs)
         pool->runs->last = (uint32_t)(out[count - 1] >> 32);
 }
 
-static __attribute__((noinline)) locus_block alloc_unusual(struct locus_pool *pool)
+static __attribute__((noinline)) locus_block alloc_slow(struct locus_pool *pool)
 {
     locus_block block = LOCUS_BLOCK_NONE;
     if (pool->hot.top || pool_reclaim(pool, 1))
@@ -337,7 +337,7 @@ static __attribute__((noinline)) locus_block alloc_run(struct locus_pool *pool)
     uint32_t next = runs->last + 1;
     locus_block block;
     if (!pool_runs_next(pool, next, &block))
-        return alloc_unusual(pool);
+        return alloc_slow(pool);
     runs->last = next;
     return block;
 }
@@ -345,7 +345,7 @@ static __attribute__((noinline)) locus_block alloc_run(struct locus_pool *pool)
 locus_block locus_pool_alloc_slow(struct locus_pool *pool)
 {
     RULE_OF("locus_pool_alloc", in_owner_context(pool), RULE_ROLE);
-    return pool->runs ? alloc_run(pool) : alloc_unusual(pool);
+    return pool->runs ? alloc_run(pool) : alloc_slow(pool);
 }
 
 locus_block locus_pool_alloc(struct locus_pool *pool)
@@ -422,7 +422,7 @@ static __attribute__((cold, noinline)) void close_gap(locus_block *stack, uint32
 // Frees from the front as long as nothing is unusual (LIFO, live handles of this home, generations left), and returns how many it
 // freed. pre: the stack has room for `count`. `next` is 0 after the last generation and 1 after that of worn blocks. Everything
 // is in locals: the compiler has to assume that a store to the stack could change the pool.
-static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+static inline uint32_t free_fast(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks;
     locus_block *stack = pool->free + pool->blocks - pool->hot.top - count, *to = stack; // the first one ends up on top
@@ -447,8 +447,8 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
 static __attribute__((noinline)) uint32_t free_front(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t room = pool->blocks - pool->hot.top, left = count < room ? count : room;
-    if (!pool->unusual_free)
-        return free_usual(pool, left, blocks);
+    if (!pool->slow_free)
+        return free_fast(pool, left, blocks);
     return pool->runs && !pool->sharing ? pool_runs_free(pool, left, blocks) : 0;
 }
 
@@ -529,10 +529,10 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
 
 uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
-    bool usual = !pool->unusual_free && count <= pool->blocks - pool->hot.top;
+    bool usual = !pool->slow_free && count <= pool->blocks - pool->hot.top;
     if (__builtin_expect(!usual && pool->sharing, 0))
         return pool_free_shared(pool, count, blocks, tag);
-    uint32_t accepted = __builtin_expect(usual, 1) ? free_usual(pool, count, blocks) : free_front(pool, count, blocks);
+    uint32_t accepted = __builtin_expect(usual, 1) ? free_fast(pool, count, blocks) : free_front(pool, count, blocks);
     if (__builtin_expect(accepted < count, 0))
         accepted += free_rest(pool, count - accepted, blocks + accepted, tag);
     counter_add(&pool->counters.freed, accepted);

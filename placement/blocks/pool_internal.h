@@ -27,7 +27,7 @@ struct locus_pool {
     uint32_t blocks;
     uint32_t home;
     uint8_t reuse;              // enum locus_reuse
-    bool unusual_free;          // not LIFO, or shared: free_usual() does not apply
+    bool slow_free;          // not LIFO, or shared: free_fast() does not apply
     uint32_t generation_first;
 
     // Owner context.
@@ -73,7 +73,7 @@ bool pool_cause(const struct locus_pool_config *config, uint64_t beside_bytes, i
 
 // Takes `count` free blocks when copying them is not enough: never-used blocks, a ring, runs, tags to keep. With runs they go
 // behind block `after` if they can; POOL_NOWHERE: anywhere. pre: at least that many are free.
-void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag, uint32_t after);
+void pool_take_slow(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag, uint32_t after);
 
 // locus_pool_free_bulk(), but the stack may have to be put in order afterwards: pool_settle().
 uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);

@@ -186,7 +186,7 @@ static void copy(const struct share_write *write, void *to, const void *from, si
 
 // A block of this owner's, through the owner's grow, which waits, reclaims and notes the tag: the table's end is its only door, so
 // the new block goes to the end of a table of one. And the old block is let go.
-static int replace_unusual(const struct share_write *write, locus_block old, bool foreign, locus_block *fresh)
+static int replace_slow(const struct share_write *write, locus_block old, bool foreign, locus_block *fresh)
 {
     const struct locus_table *table = write->table;
     struct locus_pool *pool = locus_owner_pool(write->owner);
@@ -218,8 +218,8 @@ static int replace(const struct share_write *write, struct locus_pool *pool, uin
     if (foreign && (!write->leavers || write->leavers->count == write->leavers->capacity))
         return write->leavers ? -ENOSPC : -EXDEV;
     const void *from = foreign ? write->address(write->context, old) : pool_address(pool, old);
-    fresh = foreign ? LOCUS_BLOCK_NONE : pool_replace_usual(pool, old);
-    int error = fresh == LOCUS_BLOCK_NONE ? replace_unusual(write, old, foreign, &fresh) : 0;
+    fresh = foreign ? LOCUS_BLOCK_NONE : pool_replace_fast(pool, old);
+    int error = fresh == LOCUS_BLOCK_NONE ? replace_slow(write, old, foreign, &fresh) : 0;
     if (error)
         return error;
     table->blocks[at] = fresh;

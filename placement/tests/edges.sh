@@ -51,6 +51,20 @@ one what-is-listed-is-not-fed 'fed as well' "$scratch/both"
 comm -13 "$scratch/exported" "$scratch/listed" >"$scratch/gone"
 one what-is-listed-is-exported 'not exported' "$scratch/gone"
 
+# The changelog's table of names: the new ones are in the headers, and the old ones are gone.
+names() { # column
+    sed -n '/^| old /,$p' placement/CHANGELOG.md | cut -d '|' -f "$1" | grep -oE '`((struct|enum) )?(locus|LOCUS)_[A-Za-z_]+`' |
+        grep -oE '(locus|LOCUS)_[A-Za-z_]*[A-Za-z]' | sort -u
+}
+declared() { cat placement/include/locus/*.h topo/*.h | grep -owE '(locus|LOCUS)_[A-Za-z0-9_]*' | sort -u; }
+declared >"$scratch/declared"
+names 3 >"$scratch/new"
+if [ -s "$scratch/new" ]; then pass the-changelog-has-names; else fail the-changelog-has-names ''; fi
+comm -23 "$scratch/new" "$scratch/declared" >"$scratch/missing"
+one the-changelogs-new-names-are-declared 'not declared' "$scratch/missing"
+names 2 | comm -12 - "$scratch/declared" >"$scratch/stays"
+one the-changelogs-old-names-are-gone 'still there' "$scratch/stays"
+
 # A lane's slots, which a program may set for itself, are a power of two.
 with_slots() { # how many: does it compile?
     echo '#include "locus/lane.h"' | "${CC:-cc}" -x c -Iplacement/include -DLOCUS_LANE_SLOTS="$1" -fsyntax-only - 2>"$err"

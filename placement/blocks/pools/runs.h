@@ -33,7 +33,7 @@ void pool_runs_fill(struct locus_pool *pool); // pre: pool->runs points to zeroe
 // Takes `count` blocks: those behind block `after` as long as they are free, then others. pre: at least that many are free.
 void pool_runs_take(struct locus_pool *pool, uint32_t count, locus_block out[], uint32_t after);
 
-// Frees from the front as long as nothing is unusual, as free_usual() in pool.c does. pre: not shared.
+// Frees from the front as long as nothing is unusual, as free_fast() in pool.c does. pre: not shared.
 uint32_t pool_runs_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[]);
 
 void pool_runs_put(struct locus_pool *pool, uint32_t index); // one block, that is out; its generation is new already

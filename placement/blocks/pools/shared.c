@@ -112,8 +112,8 @@ static inline uint32_t own_index(uint32_t home, locus_block block)
 }
 
 // Without tags: shares from the front as long as nothing is unusual (live handles of this home, few holders), and returns how many
-// it shared. Everything is in locals, as in free_usual().
-static inline uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+// it shared. Everything is in locals, as in free_fast().
+static inline uint32_t share_fast(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *sharing = pool->sharing, done = 0;
     const uint32_t *generations = pool->generation;
@@ -132,8 +132,8 @@ static inline uint32_t share_usual(const struct locus_pool *pool, uint32_t count
 }
 
 // After the first `done`. What was shared before an error is undone.
-static __attribute__((noinline)) int share_unusual(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
-                                                   uint64_t tag, uint32_t done)
+static __attribute__((noinline)) int share_slow(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag,
+                                                uint32_t done)
 {
     while (done < count) {
         int error = share_one(pool, blocks[done], tag);
@@ -142,7 +142,7 @@ static __attribute__((noinline)) int share_unusual(struct locus_pool *pool, uint
             return error;
         }
         done++;
-        done += pool->holders_first ? 0 : share_usual(pool, count - done, blocks + done);
+        done += pool->holders_first ? 0 : share_fast(pool, count - done, blocks + done);
     }
     counter_add(&pool->counters.sharers, count);
     return 0;
@@ -150,9 +150,9 @@ static __attribute__((noinline)) int share_unusual(struct locus_pool *pool, uint
 
 int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
-    uint32_t done = pool->holders_first ? 0 : share_usual(pool, count, blocks);
+    uint32_t done = pool->holders_first ? 0 : share_fast(pool, count, blocks);
     if (__builtin_expect(done < count, 0))
-        return share_unusual(pool, count, blocks, tag, done);
+        return share_slow(pool, count, blocks, tag, done);
     counter_add(&pool->counters.sharers, count);
     return 0;
 }
@@ -164,7 +164,7 @@ void pool_unshare(struct locus_pool *pool, uint32_t count, const locus_block blo
 }
 
 // Without tags: takes one holder each from blocks[0], blocks[step], ... as long as they have several, and returns from how many.
-static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const locus_block *blocks, int step)
+static uint32_t release_fast(struct locus_pool *pool, uint32_t count, const locus_block *blocks, int step)
 {
     uint32_t *sharing = pool->sharing, done = 0;
     const uint32_t *generations = pool->generation;
@@ -180,10 +180,10 @@ static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const loc
 }
 
 // Only a stack of used blocks: a grow would neither wait nor have anything else to note.
-locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
+locus_block pool_replace_fast(struct locus_pool *pool, locus_block block)
 {
     bool simple = pool->hot.top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
-    if (!simple || release_usual(pool, 1, &block, 1) == 0)
+    if (!simple || release_fast(pool, 1, &block, 1) == 0)
         return LOCUS_BLOCK_NONE;
     locus_block instead = locus_pool_alloc_fast(&pool->hot);
     pool_note_outstanding(pool);
@@ -253,7 +253,7 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
     bool backwards = pool->reuse == LOCUS_REUSE_LIFO;
     for (uint32_t i = 0; i < count; i++) {
         const locus_block *at = &blocks[backwards ? count - 1 - i : i];
-        uint32_t usual = pool->holders_first ? 0 : release_usual(pool, count - i, at, backwards ? -1 : 1);
+        uint32_t usual = pool->holders_first ? 0 : release_fast(pool, count - i, at, backwards ? -1 : 1);
         accepted += usual;
         i += usual;
         if (i == count)

@@ -35,7 +35,7 @@ void pool_unshare(struct locus_pool *pool, uint32_t count, const locus_block blo
 
 // One holder of the block less, who gets a free block instead. NONE, and nothing has changed: that is not so simple (nobody else
 // holds it, there are tags, or a fresh or no block would leave).
-locus_block pool_replace_usual(struct locus_pool *pool, locus_block block);
+locus_block pool_replace_fast(struct locus_pool *pool, locus_block block);
 
 // locus_pool_free_bulk() of a shared pool: one holder less for each.
 uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);

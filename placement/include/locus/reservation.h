@@ -56,11 +56,11 @@ void locus_reservations_close(struct locus_reservations *reservations); // NULL 
 int locus_reservation_admit(struct locus_reservations *reservations, struct locus_reservation *reservation, uint32_t now,
                             uint32_t most);
 
-// locus_owner_grow(), but -EAGAIN if the blocks beyond the reservation are reserved to others.
+// locus_owner_grow(), but -EAGAIN if the blocks beyond the reservation are reserved by others.
 int locus_reservation_grow(struct locus_reservations *reservations, struct locus_reservation *reservation,
                            struct locus_table *table, uint32_t count);
 
-// locus_owner_write() and locus_prefix_match(), but -EAGAIN if blocks that they would take are reserved to others. Then nothing
+// locus_owner_write() and locus_prefix_match(), but -EAGAIN if blocks that they would take are reserved by others. Then nothing
 // has changed.
 int locus_reservation_write(struct locus_reservations *reservations, struct locus_reservation *reservation,
                             struct locus_table *table, uint64_t first, uint64_t count, uint32_t planes);
@@ -68,14 +68,13 @@ int64_t locus_reservation_match(struct locus_reservations *reservations, struct 
                                 struct locus_prefix *prefix, uint64_t now_ns, const struct locus_id ids[], const uint32_t tokens[],
                                 uint32_t count, struct locus_table *table);
 
-// locus_prefix_load(), in the same way; and locus_prefix_offload_start(), if `count` blocks are reserved to nobody; else 0.
+// locus_prefix_load(), in the same way; and locus_prefix_offload_start(), if `count` blocks are not reserved; else 0.
 int64_t locus_reservation_load(struct locus_reservations *reservations, struct locus_reservation *reservation,
                                struct locus_prefix *prefix, const struct locus_id ids[], const uint32_t tokens[], uint32_t count,
                                struct locus_table *table);
 uint32_t locus_reservation_offload_start(struct locus_reservations *reservations, struct locus_prefix *prefix, uint32_t count);
 
-// Gives back to the reservation what a truncation has freed, so that it can be taken again. 0, or -EAGAIN: reserved to others
-// meanwhile.
+// Gives back to the reservation what a truncation has freed, so that it can be taken again. 0, or -EAGAIN: others have reserved it.
 int locus_reservation_renew(struct locus_reservations *reservations, struct locus_reservation *reservation, uint32_t count);
 
 // The request has ended: nothing is reserved to it any more.
