@@ -17,10 +17,10 @@
 // stays in its pages, a WARM one is demoted to the warm tier, and a COLD one leaves both. An adapter that is in use or prefetched
 // stays where it is. If its place rises without a use, nothing moves until the next use.
 //
-// A prefetch begins with a prefetch, or with an acquire that says -EAGAIN. It ends with the next acquire that says 0 or an error,
-// with cancel, or with a load or unload of the number. Until then what has been brought stays pinned, so that nobody else's
-// prefetch evicts it; for others that room is not there. An adapter has one prefetch, whoever made it, so a request that has gone
-// must cancel.
+// A prefetch is pending from the call of that name, or from an acquire that says -EAGAIN, until the next acquire that says 0 or an
+// error, a cancel, or a load or unload of the number. Until then what has been brought stays pinned, so that no other prefetch
+// evicts it; for others that room is not there. At most one prefetch is pending for each adapter, so a request that was cancelled
+// must cancel it.
 //
 // Versions. A load of a number that is there makes a new version. Holders keep the one that they acquired, in its memory, until
 // they release it; whoever acquires after load returned gets the new one. A version without holders that is not the newest, or is
@@ -82,7 +82,7 @@ struct locus_adapter_hold {
 int locus_adapters_acquire(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter, struct locus_adapter_hold *hold);
 void locus_adapters_release(struct locus_adapters *adapters, uint64_t now_ns, struct locus_adapter_hold *hold);
 
-// For a request that waits: prefetches for the weights. 0: they are there, on their way, or wait for room that is on its way; poll
+// For a request that waits: begins to bring the weights. 0: they are there, on their way, or wait for room that is on its way; poll
 // goes on with it. No use. Errors: as acquire.
 int locus_adapters_prefetch(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter);
 
@@ -96,8 +96,8 @@ void locus_adapters_poll(struct locus_adapters *adapters, uint64_t now_ns, uint6
 struct locus_adapters_stats {
     uint64_t found_pages;       // acquires that found the weights in their pages, left there or prefetched
     uint64_t brought_warm, brought_cold; // loads into pages
-    uint64_t demoted;              // stores to the warm tier
-    uint64_t demote_refused;      // stores that it refused: for want of room, or because a weight is infinite or NaN
+    uint64_t demoted;           // stores to the warm tier
+    uint64_t demote_refused;    // stores that it refused: for want of room, or because a weight is infinite or NaN
     uint64_t warm_failed;       // loads from it that failed; the cold copy was taken
     uint32_t versions;          // now, with those that only holders keep
     uint32_t holds;             // now

@@ -32,12 +32,12 @@ struct locus_pool_hot {
     // Never changes after open. On a line of its own: workers read it while the owner writes the next one.
     char *base __attribute__((aligned(LOCUS_CACHE_LINE))); // block i is at i * stride_bytes; NULL: ask the library
     size_t stride_bytes;
-    char *fetch;                 // the same, if takes fetch ahead; else NULL
+    char *fetch;                // the same, if takes fetch ahead; else NULL
     const locus_block *free_end; // of the stack: the block that leaves next is free_end[-top]; LOCUS_POOL_AHEAD words follow
 
     // Owner context.
     uint32_t top __attribute__((aligned(LOCUS_CACHE_LINE))); // free blocks; any thread reads it, for statistics
-    uint32_t floor;              // a take that leaves at least this many has nothing to record
+    uint32_t floor;             // a take that leaves at least this many has nothing to record
 };
 
 inline struct locus_pool_hot *locus_pool_hot(struct locus_pool *pool)

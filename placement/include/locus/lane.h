@@ -43,7 +43,7 @@ extern "C" {
 #define LOCUS_CACHE_LINE 64 // x86-64 and aarch64 servers
 
 struct locus_link {
-    struct locus_link *next; // private to the library from push until the taker has read it
+    struct locus_link *next;    // private to the library from push until the taker has read it
 };
 
 // One per cache line: two heads in one line would make every worker's push fight with its neighbour's. Initialise with

@@ -117,7 +117,7 @@ struct locus_prefix_stats {
     uint64_t blocks_found;
     uint64_t blocks_published;  // since open
     uint64_t blocks_evicted;    // since open
-    uint64_t blocks_cached;       // now
+    uint64_t blocks_cached;     // now
     uint64_t blocks_known;      // now: published, held or cached
     uint64_t blocks_refused;    // calls of match and publish that ended at a block which is not what its id says
 };
