@@ -42,13 +42,16 @@ Test(where, what_was_written_is_on_a_node_and_nothing_else_is)
 
 Test(where, a_page_that_the_range_touches_in_part_counts_whole)
 {
-    _Alignas(4096) static char memory[4 * 4096] = {1};
-    memory[4096] = memory[2 * 4096] = memory[3 * 4096] = 1;
+    struct locus_region_config config = plain(4 * UNIT);
+    config.populate = true;
+    struct locus_region *region = must_open(&config);
+    const char *memory = locus_region_base(region);
     cr_assert_eq(where(memory, 1).pages, 1);
-    cr_assert_eq(where(memory + 4095, 2).pages, 2);
-    cr_assert_eq(where(memory + 1, 4096).pages, 2);
-    struct locus_where all = where(memory, sizeof memory);
+    cr_assert_eq(where(memory + UNIT - 1, 2).pages, 2);
+    cr_assert_eq(where(memory + 1, UNIT).pages, 2);
+    struct locus_where all = where(memory, 4 * UNIT);
     cr_assert(all.pages == 4 && all.pages_present == 4);
+    locus_region_close(region);
 }
 
 // More pages than one system call asks about.
