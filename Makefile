@@ -208,7 +208,8 @@ $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) 
 # The measured process: contenders, strategies and policies, and only the functions that they call. It is not linked with
 # libraries for JSON, YAML or hashes, so that none can come in unnoticed.
 lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/evict_own) \
-             $(filter $(B)/placement/pages/scores/%,$(placement/pages_own))
+             $(filter $(B)/placement/pages/scores/% $(B)/testbed/workload/cache/evict_% $(B)/testbed/serving/arena/score_%,\
+                 $(placement/pages_own) $(testbed/workload_own) $(testbed/serving_own))
 $(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
 $(lap): $(B)/testbed/measure/lap_main.o $(lap_found) $(B)/testbed/lap.a

@@ -2,8 +2,8 @@
 //
 // lru: the block that was kept longest ago leaves first.
 //
-// Definition. keep(), fresh or again, puts a block at the end of a list. The head of the list is the victim. So the order is that
-// of the keep() calls: a cache that keeps a finished request's blocks last to first makes its tail leave first.
+// Definition. insert(), fresh or again, puts a block at the end of a list. The head of the list is the victim. So the order is that
+// of the insert() calls: a cache that keeps a finished request's blocks last to first makes its tail leave first.
 //
 // O(1); 8 bytes a block.
 #include "locus/evict.h"

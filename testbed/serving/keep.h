@@ -21,7 +21,8 @@
 //
 // A block is moved by itself, so latency counts once a block: who moves several at once pays less.
 //
-// Its arms are policies (placement/evict), and one that knows the future: clairvoyant, which is never ranked.
+// Its arms are policies (the library's, and testbed/workload/cache/evict_*.c), and one that knows the future: clairvoyant, which is
+// never ranked.
 #ifndef TB_KEEP_H
 #define TB_KEEP_H
 

@@ -157,9 +157,9 @@ sed 's/"first-fit"/"newcomers-fit"/; s/"best-fit"/"newcomers-best"/; s/"compact"
      s/the lowest that fits/by a newcomer/' testbed/strategies/fits.c >testbed/strategies/newcomer.c
 sed 's/{"beam"/{"newcomers-beam"/; s/{"speculative"/{"newcomers-drafts"/; s/REQUESTS 2000u/REQUESTS 30u/; s/64u, 2048u/16u, 64u/' \
     testbed/workload/scenarios/generation.c >testbed/workload/scenarios/newcomer.c
-# The most recently used one leaves first.
-sed 's/"lru"/"newcomers-mru"/; s/^const struct locus_evict_ops locus_evict_lru/static const struct locus_evict_ops mru/
-     s/locus_evict_lru/mru/; s/list\.oldest/list.newest/' placement/evict/lru.c >placement/evict/newcomer.c
+# What came last leaves first.
+sed 's/"fifo"/"newcomers-lifo"/; s/fifo->arrivals++/UINT64_MAX - fifo->arrivals++/' testbed/workload/cache/evict_fifo.c \
+    >testbed/workload/cache/evict_newcomer.c
 
 # A view: a command and its document.
 cat >testbed/cli/newcomer.c <<'C'
@@ -252,9 +252,9 @@ check a_postulate_may_name_both locus 0 postulate check 9302
 trace=testbed/workload/turns.jsonl
 check policies_are_compared locus 0 serve $trace --policies --pool 51200t -q --json
 says the_newcomers_policy_is_one_and_does_something_else \
-    '[.policies[] | select(.policy == "newcomers-mru", .policy == "lru") | .hit_ratio."100"] | length == 2 and .[0] != .[1]'
-check help_names_the_policy grep -q 'newcomers-mru ' <("$LOCUS" serve --help)
-postulate 9303 'A: newcomers-mru, B: newcomers-mru' turns/keep/100b \
+    '[.policies[] | select(.policy == "newcomers-lifo", .policy == "fifo") | .hit_ratio."100"] | length == 2 and .[0] != .[1]'
+check help_names_the_policy grep -q 'newcomers-lifo ' <("$LOCUS" serve --help)
+postulate 9303 'A: newcomers-lifo, B: newcomers-lifo' turns/keep/100b \
     'metric: hit_ratio, cell: turns/keep/100b, stat: max, arm: A, op: ">=", value: 0, unit: ratio'
 check a_postulate_may_name_the_policy locus 0 postulate check 9303
 

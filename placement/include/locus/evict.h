@@ -41,8 +41,8 @@ struct locus_evict_ops {
     void (*close)(void *state); // close(NULL) is allowed
     // A request's whole chain of ids, before the blocks that it finds are taken. May be NULL. now_ns never decreases.
     void (*request)(void *state, uint64_t now_ns, const struct locus_id ids[], uint32_t count);
-    // The request did not find `id`, for which room is wanted next. May be NULL. (A policy with a memory of what has left, such as
-    // ARC, adapts here: before the victim is chosen, and long before the contents are there to be cached.)
+    // The request did not find `id`, for which room is wanted next. May be NULL. (A policy with a memory of what has left
+    // adapts here: before the victim is chosen, and long before the contents are there to be cached.)
     void (*miss)(void *state, struct locus_id id);
     void (*hit)(void *state, uint32_t block); // a request found this cached block
     // The last reference came home. `fresh`: its contents are new to the cache; otherwise it was hit before, and id and parent
@@ -57,8 +57,7 @@ struct locus_evict_ops {
 const struct locus_evict_ops *locus_evict_at(uint32_t i);
 const struct locus_evict_ops *locus_evict_find(const char *name);
 
-extern const struct locus_evict_ops locus_evict_arc, locus_evict_chain, locus_evict_fifo, locus_evict_lfu, locus_evict_lru,
-    locus_evict_s3fifo;
+extern const struct locus_evict_ops locus_evict_chain, locus_evict_lru;
 
 // Puts a policy on the list of the library, or of the program that is linked with liblocus.a. (A cache also accepts a table that
 // is on no list.) The linker keeps the list; `used` and `retain` keep a pointer that nothing refers to.

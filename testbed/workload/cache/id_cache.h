@@ -4,8 +4,8 @@
 // every host; no block has contents, and no time passes but that of the requests.
 //
 // The model. A request is the chain of ids of its prompt's blocks. They are looked at in order. An id that is held is touched:
-// take(), then keep(again). One that is not is missed and then inserted: miss(); if all blocks are held, the victim leaves; then
-// keep(fresh). References that are held before the request's first miss are hits; a held one after it was touched, but a prefix
+// hit(), then insert(again). One that is not is missed and then inserted: miss(); if all blocks are held, the victim leaves; then
+// insert(fresh). References that are held before the request's first miss are hits; a held one after it was touched, but a prefix
 // cache could not use it. A victim may be a block of the same request.
 //
 // With `tree` the model comes closer to a cache of a running engine: the blocks of a request are in use until its last one was

@@ -45,7 +45,7 @@ Test(id_cache, hits_count_up_to_the_first_miss)
     cr_expect_eq(result.evictions, 5);
     // in the last request 2 is held when it is looked at, but 1 was not: touched, no hit
     const struct tb_id_request broken[] = {REQUEST(1), REQUEST(5), REQUEST(1, 2), REQUEST(6), REQUEST(1, 2)};
-    result = run(&locus_evict_fifo, 3, false, broken, 5);
+    result = run(locus_evict_find("fifo"), 3, false, broken, 5);
     cr_expect_eq(result.held, 2);
     cr_expect_eq(result.hits, 1);
     cr_expect_eq(result.evictions, 2); // 1 for 6, 5 for 1

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// s3fifo: S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak: FIFO queues are all you need for cache eviction, SOSP 2023, algorithm 1). Most
-// contents are used once, so what is new waits in a small queue, and only what was used again there gets into the main queue.
+// evict_s3fifo: S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak: FIFO queues are all you need for cache eviction, SOSP 2023, algorithm 1).
+// Most contents are used once, so what is new waits in a small queue, and only what was used again there gets into the main queue.
 //
 // Definition. c is `blocks`. S and M are FIFO queues of blocks; G is a FIFO queue of at most floor(0.9 c) ids that left from S.
 //
-//   found (take)     freq = min(freq + 1, 3). The block keeps its place.
-//   keep(fresh)      freq = 0. If its id is in G, the id leaves G, and the block goes to the end of M; else to the end of S.
+//   hit              freq = min(freq + 1, 3). The block keeps its place.
+//   insert(fresh)    freq = 0. If its id is in G, the id leaves G, and the block goes to the end of M; else to the end of S.
 //   victim           if |S| >= 0.1 c, or M is empty: EVICT-S; else EVICT-M.
 //     EVICT-S        look at the head t of S, again and again. If t.freq > 1: t.freq = 0, t goes to the end of M, and if then
 //                    |M| > 0.9 c: EVICT-M. Otherwise t is the victim. If S becomes empty: EVICT-M.
 //     EVICT-M        look at the head t of M, again and again. If t.freq > 0: t.freq -= 1, t goes to the end of M. Otherwise t is
 //                    the victim.
-//   leave            from S: its id goes to the end of G, from whose head one leaves if G is over its size. From M: nothing.
+//   remove           from S: its id goes to the end of G, from whose head one leaves if G is over its size. From M: nothing.
 //
 // 0.1 c and 0.9 c are compared exactly, without rounding. Three points that the paper's listing leaves open or does otherwise:
 //   - The listing's EVICT-S goes on after EVICT-M evicted a block, until a block of S leaves as well. Here one block leaves at a
@@ -23,17 +23,16 @@
 //
 // Blocks in use count neither in S nor in M. The queues are heaps by arrival, because a block that is in use must not be a victim
 // and gets its place back. O(log blocks), amortized: a block of M is looked at at most three times for each time it was found.
-// About 120 bytes a block.
+// About 150 bytes a block.
 #include "locus/evict.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "heap.h"
-#include "ids.h"
-#include "list.h"
+#include "testbed/workload/cache/ghosts.h"
+#include "testbed/workload/cache/heap.h"
 
-enum { FREQ_MAX = 3 };
+enum { FREQ_MAX = 3, LEFT = 0 };
 
 struct block {
     struct locus_id id;
@@ -45,11 +44,9 @@ struct block {
 struct s3fifo {
     uint32_t blocks;
     uint64_t arrivals;
-    struct heap small, main;
+    struct tb_heap small, main;
     struct block *block;
-    struct ids ghosts;
-    struct list ghost_queue;    // of slots of `ghosts`
-    struct link *ghost_links;
+    struct tb_ghosts ghosts;    // G is its queue LEFT
 };
 
 static void s3fifo_close(void *state)
@@ -57,11 +54,10 @@ static void s3fifo_close(void *state)
     struct s3fifo *s3 = state;
     if (!s3)
         return;
-    heap_close(&s3->small);
-    heap_close(&s3->main);
-    ids_close(&s3->ghosts);
+    tb_heap_close(&s3->small);
+    tb_heap_close(&s3->main);
+    tb_ghosts_close(&s3->ghosts);
     free(s3->block);
-    free(s3->ghost_links);
     free(s3);
 }
 
@@ -79,11 +75,10 @@ static int s3fifo_open(void **state, uint32_t blocks)
     if (!s3)
         return -ENOMEM;
     s3->blocks = blocks;
-    s3->ghost_queue = LIST_EMPTY;
-    int error = heap_open(&s3->small, blocks) | heap_open(&s3->main, blocks) | ids_open(&s3->ghosts, ghosts_max(s3) + 1);
+    int error = tb_heap_open(&s3->small, blocks) | tb_heap_open(&s3->main, blocks);
+    error |= tb_ghosts_open(&s3->ghosts, ghosts_max(s3) + 1);
     s3->block = calloc(blocks, sizeof *s3->block);
-    s3->ghost_links = calloc(ghosts_max(s3) + 1, sizeof *s3->ghost_links);
-    if (error || !s3->block || !s3->ghost_links) {
+    if (error || !s3->block) {
         s3fifo_close(s3);
         return -ENOMEM;
     }
@@ -91,33 +86,26 @@ static int s3fifo_open(void **state, uint32_t blocks)
     return 0;
 }
 
-static struct heap *queue_of(struct s3fifo *s3, uint32_t block)
+static struct tb_heap *queue_of(struct s3fifo *s3, uint32_t block)
 {
     return s3->block[block].main ? &s3->main : &s3->small;
 }
 
-static void ghost_drop(struct s3fifo *s3, uint32_t slot)
-{
-    list_remove(&s3->ghost_queue, s3->ghost_links, slot);
-    ids_drop(&s3->ghosts, slot);
-}
-
 static bool ghost_comes_back(struct s3fifo *s3, struct locus_id id)
 {
-    uint32_t slot = ids_find(&s3->ghosts, id);
-    if (slot == LOCUS_EVICT_NONE)
-        return false;
-    ghost_drop(s3, slot);
-    return true;
+    struct tb_ghost *ghost = tb_ghosts_find(&s3->ghosts, id);
+    if (ghost)
+        tb_ghosts_drop(&s3->ghosts, ghost);
+    return ghost;
 }
 
 // A request may have computed contents that are held already, or have left by another block's name, so the id may be there.
 static void ghost_add(struct s3fifo *s3, struct locus_id id)
 {
     ghost_comes_back(s3, id);
-    list_push(&s3->ghost_queue, s3->ghost_links, ids_add(&s3->ghosts, id));
-    if (s3->ghost_queue.count > ghosts_max(s3))
-        ghost_drop(s3, s3->ghost_queue.oldest);
+    tb_ghosts_add(&s3->ghosts, id, LEFT);
+    if (s3->ghosts.count[LEFT] > ghosts_max(s3))
+        tb_ghosts_drop(&s3->ghosts, TAILQ_FIRST(&s3->ghosts.queue[LEFT]));
 }
 
 static void s3fifo_insert(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
@@ -126,29 +114,29 @@ static void s3fifo_insert(void *state, uint32_t block, struct locus_id id, uint3
     (void)parent;
     if (fresh)
         s3->block[block] = (struct block){.id = id, .arrival = s3->arrivals++, .main = ghost_comes_back(s3, id)};
-    heap_push(queue_of(s3, block), block, (struct heap_key){s3->block[block].arrival, 0});
+    tb_heap_push(queue_of(s3, block), block, (struct tb_heap_key){s3->block[block].arrival, 0});
 }
 
 static void s3fifo_hit(void *state, uint32_t block)
 {
     struct s3fifo *s3 = state;
     s3->block[block].freq += s3->block[block].freq < FREQ_MAX;
-    heap_remove(queue_of(s3, block), block);
+    tb_heap_remove(queue_of(s3, block), block);
 }
 
 static void to_main(struct s3fifo *s3, uint32_t block, uint8_t freq)
 {
-    heap_remove(queue_of(s3, block), block);
+    tb_heap_remove(queue_of(s3, block), block);
     s3->block[block].main = true;
     s3->block[block].freq = freq;
     s3->block[block].arrival = s3->arrivals++;
-    heap_push(&s3->main, block, (struct heap_key){s3->block[block].arrival, 0});
+    tb_heap_push(&s3->main, block, (struct tb_heap_key){s3->block[block].arrival, 0});
 }
 
 static uint32_t victim_of_main(struct s3fifo *s3)
 {
     uint32_t block;
-    while ((block = heap_top(&s3->main)) != LOCUS_EVICT_NONE && s3->block[block].freq > 0)
+    while ((block = tb_heap_top(&s3->main)) != LOCUS_EVICT_NONE && s3->block[block].freq > 0)
         to_main(s3, block, s3->block[block].freq - 1);
     return block;
 }
@@ -161,7 +149,7 @@ static uint32_t s3fifo_victim(void *state)
     if (s3->main.count > 0 && 10 * (uint64_t)s3->small.count < share)
         return victim_of_main(s3);
     while (s3->small.count > 0) {
-        uint32_t block = heap_top(&s3->small);
+        uint32_t block = tb_heap_top(&s3->small);
         if (s3->block[block].freq <= 1)
             return block;
         to_main(s3, block, 0);
@@ -174,12 +162,12 @@ static uint32_t s3fifo_victim(void *state)
 static void s3fifo_remove(void *state, uint32_t block)
 {
     struct s3fifo *s3 = state;
-    heap_remove(queue_of(s3, block), block);
+    tb_heap_remove(queue_of(s3, block), block);
     if (!s3->block[block].main)
         ghost_add(s3, s3->block[block].id);
 }
 
-const struct locus_evict_ops locus_evict_s3fifo = {
+static const struct locus_evict_ops tb_evict_s3fifo = {
     .name = "s3fifo",
     .summary = "S3-FIFO: a small queue for what is new, a main queue for what was used again, a memory of what left",
     .open = s3fifo_open,
@@ -189,4 +177,4 @@ const struct locus_evict_ops locus_evict_s3fifo = {
     .victim = s3fifo_victim,
     .remove = s3fifo_remove,
 };
-LOCUS_EVICT(locus_evict_s3fifo);
+LOCUS_EVICT(tb_evict_s3fifo);

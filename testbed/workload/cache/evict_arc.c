@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arc: ARC (Megiddo, Modha: ARC, a self-tuning, low overhead replacement cache, FAST 2003, figure 4). It keeps what was used once
-// and what was used more often in two lists, and learns from what it evicted too early how long each should be.
+// evict_arc: ARC (Megiddo, Modha: ARC, a self-tuning, low overhead replacement cache, FAST 2003, figure 4). It keeps what was used
+// once and what was used more often in two lists, and learns from what it evicted too early how long each should be.
 //
 // Definition. c is `blocks`. T1 and T2 are lists of kept blocks, B1 and B2 lists of ids that left them, all by age. p, a real
 // number from 0 to c and at first 0, is the size wanted for T1.
 //
-//   take, keep(again)   Case I: the block goes to the end (MRU) of T2.
+//   hit, insert(again)  Case I: the block goes to the end (MRU) of T2.
 //   miss(x)             Case II, x in B1: p = min(p + max(1, |B2| / |B1|), c).
 //                       Case III, x in B2: p = max(p - max(1, |B1| / |B2|), 0). Sizes are those before the victim leaves.
 //   victim              REPLACE(x, p), x being the last id that was missed: the head (LRU) of T1 if T1 is not empty and either
 //                       |T1| > p, or x is in B2 and |T1| = p; otherwise the head of T2. If that list is empty, the other one's.
-//   leave               a block of T1: its id goes to the end of B1. Of T2: to the end of B2.
-//   keep(fresh)         Cases II and III: x leaves B1 or B2, its block goes to the end of T2. Case IV: if |T1| + |B1| >= c, the
+//   remove              a block of T1: its id goes to the end of B1. Of T2: to the end of B2.
+//   insert(fresh)       Cases II and III: x leaves B1 or B2, its block goes to the end of T2. Case IV: if |T1| + |B1| >= c, the
 //                       head of B1 is deleted; otherwise, if |T1| + |T2| + |B1| + |B2| >= 2c, the head of B2 is. Then the block
 //                       goes to the end of T1.
 //
@@ -22,32 +22,32 @@
 // Blocks in use are in no list. A cache that lets a block below the victim leave instead, or that has blocks in use, may hold more
 // ids in B1 and B2 than the figure allows: if there would be more than 2c, the head of the longer list is deleted.
 //
-// O(1); about 100 bytes a block.
+// O(1); about 170 bytes a block.
 #include "locus/evict.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ids.h"
-#include "list.h"
+#include "testbed/workload/cache/ghosts.h"
 
 enum { ONCE, OFTEN, LISTS };    // T1 and B1, T2 and B2
 
 struct block {
     struct locus_id id;
-    uint8_t list;
+    uint32_t list;
+    TAILQ_ENTRY(block) age;
 };
+
+TAILQ_HEAD(list, block);        // the oldest first
 
 struct arc {
     uint32_t blocks;
     double p;
     bool missed_often;          // the last id that was missed is in B2
-    struct list kept[LISTS], gone[LISTS];
-    struct link *links;         // of blocks
+    struct list kept[LISTS];
+    uint32_t count[LISTS];      // of `kept`
     struct block *block;
-    struct ids ghosts;          // the ids in `gone`, whose numbers are slots
-    struct link *ghost_links;
-    uint8_t *ghost_list;
+    struct tb_ghosts gone;
 };
 
 static void arc_close(void *state)
@@ -55,11 +55,8 @@ static void arc_close(void *state)
     struct arc *arc = state;
     if (!arc)
         return;
-    ids_close(&arc->ghosts);
-    free(arc->links);
+    tb_ghosts_close(&arc->gone);
     free(arc->block);
-    free(arc->ghost_links);
-    free(arc->ghost_list);
     free(arc);
 }
 
@@ -73,13 +70,10 @@ static int arc_open(void **state, uint32_t blocks)
         return -ENOMEM;
     arc->blocks = blocks;
     for (int i = 0; i < LISTS; i++)
-        arc->kept[i] = arc->gone[i] = LIST_EMPTY;
-    int error = ids_open(&arc->ghosts, 2 * blocks);
-    arc->links = calloc(blocks, sizeof *arc->links);
+        TAILQ_INIT(&arc->kept[i]);
+    int error = tb_ghosts_open(&arc->gone, 2 * blocks);
     arc->block = calloc(blocks, sizeof *arc->block);
-    arc->ghost_links = calloc(2 * (size_t)blocks, sizeof *arc->ghost_links);
-    arc->ghost_list = calloc(2 * (size_t)blocks, sizeof *arc->ghost_list);
-    if (error || !arc->links || !arc->block || !arc->ghost_links || !arc->ghost_list) {
+    if (error || !arc->block) {
         arc_close(arc);
         return -ENOMEM;
     }
@@ -87,33 +81,30 @@ static int arc_open(void **state, uint32_t blocks)
     return 0;
 }
 
-static void ghost_drop(struct arc *arc, uint32_t slot)
+static void oldest_drop(struct arc *arc, uint32_t list)
 {
-    list_remove(&arc->gone[arc->ghost_list[slot]], arc->ghost_links, slot);
-    ids_drop(&arc->ghosts, slot);
+    tb_ghosts_drop(&arc->gone, TAILQ_FIRST(&arc->gone.queue[list]));
 }
 
-static void ghost_add(struct arc *arc, struct locus_id id, uint8_t list)
+static void ghost_add(struct arc *arc, struct locus_id id, uint32_t list)
 {
-    uint32_t slot = ids_find(&arc->ghosts, id);
-    if (slot != LOCUS_EVICT_NONE) // the same contents were in two blocks
-        ghost_drop(arc, slot);
-    if (arc->ghosts.free == LOCUS_EVICT_NONE)
-        ghost_drop(arc, arc->gone[arc->gone[ONCE].count > arc->gone[OFTEN].count ? ONCE : OFTEN].oldest);
-    slot = ids_add(&arc->ghosts, id);
-    arc->ghost_list[slot] = list;
-    list_push(&arc->gone[list], arc->ghost_links, slot);
+    struct tb_ghost *ghost = tb_ghosts_find(&arc->gone, id);
+    if (ghost) // the same contents were in two blocks
+        tb_ghosts_drop(&arc->gone, ghost);
+    if (TAILQ_EMPTY(&arc->gone.free))
+        oldest_drop(arc, arc->gone.count[ONCE] > arc->gone.count[OFTEN] ? ONCE : OFTEN);
+    tb_ghosts_add(&arc->gone, id, list);
 }
 
 static void arc_miss(void *state, struct locus_id id)
 {
     struct arc *arc = state;
-    const uint32_t slot = ids_find(&arc->ghosts, id);
-    const double once = arc->gone[ONCE].count, often = arc->gone[OFTEN].count;
+    const struct tb_ghost *ghost = tb_ghosts_find(&arc->gone, id);
+    const double once = arc->gone.count[ONCE], often = arc->gone.count[OFTEN];
     arc->missed_often = false;
-    if (slot == LOCUS_EVICT_NONE)
+    if (!ghost)
         return;
-    if (arc->ghost_list[slot] == ONCE) {
+    if (ghost->queue == ONCE) {
         arc->p += once >= often ? 1 : often / once;
         arc->p = arc->p < arc->blocks ? arc->p : arc->blocks;
     } else {
@@ -126,15 +117,19 @@ static void arc_miss(void *state, struct locus_id id)
 static uint32_t arc_victim(void *state)
 {
     const struct arc *arc = state;
-    const struct list *once = &arc->kept[ONCE], *often = &arc->kept[OFTEN];
-    const bool shorten = once->count > arc->p || (arc->missed_often && once->count == arc->p);
-    return once->count > 0 && (shorten || often->count == 0) ? once->oldest : often->oldest;
+    const uint32_t once = arc->count[ONCE], often = arc->count[OFTEN];
+    const bool shorten = once > arc->p || (arc->missed_often && once == arc->p);
+    if (once + often == 0)
+        return LOCUS_EVICT_NONE;
+    return (uint32_t)(TAILQ_FIRST(&arc->kept[once > 0 && (shorten || often == 0) ? ONCE : OFTEN]) - arc->block);
 }
 
 static void arc_hit(void *state, uint32_t block)
 {
     struct arc *arc = state;
-    list_remove(&arc->kept[arc->block[block].list], arc->links, block);
+    struct block *it = &arc->block[block];
+    TAILQ_REMOVE(&arc->kept[it->list], it, age);
+    arc->count[it->list]--;
 }
 
 static void arc_remove(void *state, uint32_t block)
@@ -147,28 +142,31 @@ static void arc_remove(void *state, uint32_t block)
 // Case IV: makes room for one more id that is in no list.
 static void forget(struct arc *arc)
 {
-    const uint64_t first = (uint64_t)arc->kept[ONCE].count + arc->gone[ONCE].count;
-    const uint64_t second = (uint64_t)arc->kept[OFTEN].count + arc->gone[OFTEN].count;
-    if (first >= arc->blocks && arc->gone[ONCE].count > 0)
-        ghost_drop(arc, arc->gone[ONCE].oldest);
-    else if (first + second >= 2 * (uint64_t)arc->blocks && arc->gone[OFTEN].count > 0)
-        ghost_drop(arc, arc->gone[OFTEN].oldest);
+    const uint32_t *gone = arc->gone.count;
+    const uint64_t first = (uint64_t)arc->count[ONCE] + gone[ONCE], second = (uint64_t)arc->count[OFTEN] + gone[OFTEN];
+    if (first >= arc->blocks && gone[ONCE] > 0)
+        oldest_drop(arc, ONCE);
+    else if (first + second >= 2 * (uint64_t)arc->blocks && gone[OFTEN] > 0)
+        oldest_drop(arc, OFTEN);
 }
 
 static void arc_insert(void *state, uint32_t block, struct locus_id id, uint32_t parent, bool fresh)
 {
     struct arc *arc = state;
-    uint32_t slot = fresh ? ids_find(&arc->ghosts, id) : LOCUS_EVICT_NONE;
+    struct block *it = &arc->block[block];
+    struct tb_ghost *ghost = fresh ? tb_ghosts_find(&arc->gone, id) : NULL;
     (void)parent;
-    if (slot != LOCUS_EVICT_NONE)
-        ghost_drop(arc, slot);
+    if (ghost)
+        tb_ghosts_drop(&arc->gone, ghost);
     else if (fresh)
         forget(arc);
-    arc->block[block] = (struct block){id, fresh && slot == LOCUS_EVICT_NONE ? ONCE : OFTEN};
-    list_push(&arc->kept[arc->block[block].list], arc->links, block);
+    it->id = id;
+    it->list = fresh && !ghost ? ONCE : OFTEN;
+    TAILQ_INSERT_TAIL(&arc->kept[it->list], it, age);
+    arc->count[it->list]++;
 }
 
-const struct locus_evict_ops locus_evict_arc = {
+static const struct locus_evict_ops tb_evict_arc = {
     .name = "arc",
     .summary = "ARC: one list for what was used once, one for the rest, and their sizes adapt",
     .open = arc_open,
@@ -179,4 +177,4 @@ const struct locus_evict_ops locus_evict_arc = {
     .victim = arc_victim,
     .remove = arc_remove,
 };
-LOCUS_EVICT(locus_evict_arc);
+LOCUS_EVICT(tb_evict_arc);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lfu: the block that was used least often leaves first.
+// evict_lfu: the block that was used least often leaves first.
 //
-// Definition. keep(fresh) sets a block's count to 1; take() adds one. The victim is the kept block of the lowest count; among
+// Definition. insert(fresh) sets a block's count to 1; hit() adds one. The victim is the kept block of the lowest count; among
 // equals, the one that was kept longest ago (fresh or again). A count is forgotten when the block leaves. There is no aging: what
 // was popular once stays.
 //
@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "heap.h"
+#include "testbed/workload/cache/heap.h"
 
 struct lfu {
-    struct heap heap;           // key: count, then when it was kept
+    struct tb_heap heap;        // key: count, then when it was kept
     uint32_t *count;            // of each block; saturates
     uint64_t keeps;
 };
@@ -25,7 +25,7 @@ static void lfu_close(void *state)
     struct lfu *lfu = state;
     if (!lfu)
         return;
-    heap_close(&lfu->heap);
+    tb_heap_close(&lfu->heap);
     free(lfu->count);
     free(lfu);
 }
@@ -38,7 +38,7 @@ static int lfu_open(void **state, uint32_t blocks)
     struct lfu *lfu = calloc(1, sizeof *lfu);
     if (!lfu)
         return -ENOMEM;
-    int error = heap_open(&lfu->heap, blocks);
+    int error = tb_heap_open(&lfu->heap, blocks);
     lfu->count = calloc(blocks, sizeof *lfu->count);
     if (error || !lfu->count) {
         lfu_close(lfu);
@@ -55,12 +55,12 @@ static void lfu_insert(void *state, uint32_t block, struct locus_id id, uint32_t
     (void)parent;
     if (fresh)
         lfu->count[block] = 1;
-    heap_push(&lfu->heap, block, (struct heap_key){lfu->count[block], lfu->keeps++});
+    tb_heap_push(&lfu->heap, block, (struct tb_heap_key){lfu->count[block], lfu->keeps++});
 }
 
 static void lfu_remove(void *state, uint32_t block)
 {
-    heap_remove(&((struct lfu *)state)->heap, block);
+    tb_heap_remove(&((struct lfu *)state)->heap, block);
 }
 
 static void lfu_hit(void *state, uint32_t block)
@@ -72,10 +72,10 @@ static void lfu_hit(void *state, uint32_t block)
 
 static uint32_t lfu_victim(void *state)
 {
-    return heap_top(&((struct lfu *)state)->heap);
+    return tb_heap_top(&((struct lfu *)state)->heap);
 }
 
-const struct locus_evict_ops locus_evict_lfu = {
+static const struct locus_evict_ops tb_evict_lfu = {
     .name = "lfu",
     .summary = "least frequently used: what was used least often leaves first, then what was kept longest ago",
     .open = lfu_open,
@@ -85,4 +85,4 @@ const struct locus_evict_ops locus_evict_lfu = {
     .victim = lfu_victim,
     .remove = lfu_remove,
 };
-LOCUS_EVICT(locus_evict_lfu);
+LOCUS_EVICT(tb_evict_lfu);

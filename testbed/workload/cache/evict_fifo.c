@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fifo: the block whose contents came first leaves first. The yardstick without any memory of use.
+// evict_fifo: the block whose contents came first leaves first. The yardstick without any memory of use.
 //
-// Definition. keep(fresh) puts a block at the end of the queue. The head of the queue is the victim. Being found changes nothing:
+// Definition. insert(fresh) puts a block at the end of the queue. The head of the queue is the victim. Being found changes nothing:
 // a block that is kept again has its old place.
 //
 // The queue is a heap by arrival, because a block that is in use must not be a victim and gets its place back. O(log blocks); 36
@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "heap.h"
+#include "testbed/workload/cache/heap.h"
 
 struct fifo {
-    struct heap queue;          // key: when the contents came
+    struct tb_heap queue;       // key: when the contents came
     uint64_t *arrival;          // of each block
     uint64_t arrivals;
 };
@@ -25,7 +25,7 @@ static void fifo_close(void *state)
     struct fifo *fifo = state;
     if (!fifo)
         return;
-    heap_close(&fifo->queue);
+    tb_heap_close(&fifo->queue);
     free(fifo->arrival);
     free(fifo);
 }
@@ -38,7 +38,7 @@ static int fifo_open(void **state, uint32_t blocks)
     struct fifo *fifo = calloc(1, sizeof *fifo);
     if (!fifo)
         return -ENOMEM;
-    int error = heap_open(&fifo->queue, blocks);
+    int error = tb_heap_open(&fifo->queue, blocks);
     fifo->arrival = calloc(blocks, sizeof *fifo->arrival);
     if (error || !fifo->arrival) {
         fifo_close(fifo);
@@ -55,20 +55,20 @@ static void fifo_insert(void *state, uint32_t block, struct locus_id id, uint32_
     (void)parent;
     if (fresh)
         fifo->arrival[block] = fifo->arrivals++;
-    heap_push(&fifo->queue, block, (struct heap_key){fifo->arrival[block], 0});
+    tb_heap_push(&fifo->queue, block, (struct tb_heap_key){fifo->arrival[block], 0});
 }
 
 static void fifo_unlink(void *state, uint32_t block)
 {
-    heap_remove(&((struct fifo *)state)->queue, block);
+    tb_heap_remove(&((struct fifo *)state)->queue, block);
 }
 
 static uint32_t fifo_victim(void *state)
 {
-    return heap_top(&((struct fifo *)state)->queue);
+    return tb_heap_top(&((struct fifo *)state)->queue);
 }
 
-const struct locus_evict_ops locus_evict_fifo = {
+static const struct locus_evict_ops tb_evict_fifo = {
     .name = "fifo",
     .summary = "first in, first out: what came first leaves first",
     .open = fifo_open,
@@ -78,4 +78,4 @@ const struct locus_evict_ops locus_evict_fifo = {
     .victim = fifo_victim,
     .remove = fifo_unlink,
 };
-LOCUS_EVICT(locus_evict_fifo);
+LOCUS_EVICT(tb_evict_fifo);
