@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-static const struct locus_adapter_policy *const policies[] = {
-    &locus_adapter_policy_seed, &locus_adapter_policy_frequency, &locus_adapter_policy_lru,
-    &locus_adapter_policy_cost, &locus_adapter_policy_fixed,
-};
+static const struct locus_adapter_policy *const policies[] = {&locus_adapter_policy_seed, &locus_adapter_policy_lru};
 
 const struct locus_adapter_policy *locus_adapter_policy_at(uint32_t i)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ranks: see ranks.h. A key of the order is what an adapter is admitted to (2 bits), then its rank, then its turn.
+// ranks: see ranks.h. A key of the order is what an adapter is admitted to, then when it was used last.
 
 #include "placement/adapter/ranks.h"
 
@@ -70,19 +70,13 @@ static uint32_t above(const struct ranks *ranks, uint32_t adapter)
 
 enum locus_adapter_place ranks_admitted(const struct ranks *ranks, uint32_t adapter)
 {
-    return ranks->order.in[adapter] ? (enum locus_adapter_place)(ranks->order.nodes[adapter].key.major >> 62) : LOCUS_ADAPTER_COLD;
-}
-
-static uint64_t rank_of(const struct ranks *ranks, uint32_t adapter)
-{
-    return ranks->order.nodes[adapter].key.major & RANK_MOST;
+    return ranks->order.in[adapter] ? (enum locus_adapter_place)ranks->order.nodes[adapter].key.major : LOCUS_ADAPTER_COLD;
 }
 
 // The last of HOT becomes the first of WARM, and the other way round.
 static void push_out_of_hot(struct ranks *ranks)
 {
     uint32_t last = ranks->hot_last;
-    ranks->left_hot = rank_of(ranks, last);
     ranks->hot_last = --ranks->hot_count ? above(ranks, last) : ORDER_NONE;
     ranks->warm_last = ranks->warm_count++ ? ranks->warm_last : last;
     place_set(ranks, last, LOCUS_ADAPTER_WARM);
@@ -144,25 +138,25 @@ static void put_in(struct ranks *ranks, uint32_t adapter, struct order_key key)
     place_set(ranks, adapter, place);
 }
 
-static void change(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank, uint64_t turn)
+static void change(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t turn)
 {
     if (ranks->order.in[adapter])
         take_out(ranks, adapter);
     if (admitted == LOCUS_ADAPTER_COLD)
         place_set(ranks, adapter, LOCUS_ADAPTER_COLD);
     else
-        put_in(ranks, adapter, (struct order_key){(uint64_t)admitted << 62 | rank, turn});
+        put_in(ranks, adapter, (struct order_key){admitted, turn});
     settle(ranks);
 }
 
-void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank)
+void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted)
 {
-    change(ranks, adapter, admitted, rank < RANK_MOST ? rank : RANK_MOST, ranks->turns++);
+    change(ranks, adapter, admitted, ranks->turns++);
 }
 
 void ranks_admit(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted)
 {
-    change(ranks, adapter, admitted, rank_of(ranks, adapter), ranks->order.nodes[adapter].key.minor);
+    change(ranks, adapter, admitted, ranks->order.nodes[adapter].key.minor);
 }
 
 enum locus_adapter_place ranks_place(void *state, uint64_t now_ns, uint32_t adapter)
@@ -219,5 +213,5 @@ void ranks_demote(void *state, uint64_t now_ns, uint32_t adapter)
 void ranks_forget(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    ranks_set(state, adapter, LOCUS_ADAPTER_COLD, 0);
+    ranks_set(state, adapter, LOCUS_ADAPTER_COLD);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ranks: who is hot, warm and cold when each adapter has a rank. What the policies of adapter_policy.h have in common. Not
-// installed.
+// ranks: who is hot, warm and cold when each adapter has a rank: what it is admitted to, and of equals, who was used last ranks
+// higher. What the policies of the library have in common. Not installed.
 //
 // The invariant, which settle() restores after each change of a rank:
 //
@@ -16,14 +16,11 @@
 #include "locus/adapter_policy.h"
 #include "placement/adapter/order.h"
 
-#define RANK_MOST ((UINT64_C(1) << 62) - 1) // greater ones are taken as this
-
 struct ranks {                  // the first member of each policy's state
     uint32_t adapters, hot, warm;
     uint32_t hot_count, warm_count;
     uint32_t hot_last, warm_last; // the lowest in rank; ORDER_NONE: nobody is there
-    uint64_t left_hot;          // the rank of who was pushed out of HOT last
-    uint64_t turns;             // of equal ranks, who came later is higher
+    uint64_t turns;             // uses so far
     uint64_t now_ns;
     struct order order;
     unsigned char *place, *told; // of an adapter: now, and as moved() reported it last
@@ -38,9 +35,9 @@ int ranks_open(struct ranks *ranks, const struct locus_adapter_policy_config *gi
 void ranks_close(struct ranks *ranks);
 
 // A use. `admitted`: the best place that it may have. COLD: it is nowhere in the order.
-void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted, uint64_t rank);
+void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_adapter_place admitted);
 void ranks_admit(struct ranks *ranks, uint32_t adapter,
-                 enum locus_adapter_place admitted); // its rank and turn stay. pre: it is in the order
+                 enum locus_adapter_place admitted); // when it was used stays. pre: it is in the order
 enum locus_adapter_place ranks_admitted(const struct ranks *ranks, uint32_t adapter);
 
 // Members of a policy's table, for those in which nothing changes by time.

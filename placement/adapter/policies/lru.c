@@ -36,7 +36,7 @@ static int lru_open(void **state, const struct locus_adapter_policy_config *give
 static void lru_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     (void)now_ns;
-    ranks_set(state, adapter, LOCUS_ADAPTER_HOT, 0);
+    ranks_set(state, adapter, LOCUS_ADAPTER_HOT);
 }
 
 const struct locus_adapter_policy locus_adapter_policy_lru = {

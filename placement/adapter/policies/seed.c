@@ -112,7 +112,7 @@ static void seed_use(void *state, uint64_t now_ns, uint32_t adapter)
     struct seed *seed = state;
     seed_advance(seed, now_ns);
     seed->used_ns[(size_t)adapter * seed->uses + seed->count[adapter]++ % seed->uses] = seed->ranks.now_ns;
-    ranks_set(&seed->ranks, adapter, rule(seed, adapter), 0);
+    ranks_set(&seed->ranks, adapter, rule(seed, adapter));
     due_set(seed, adapter);
 }
 

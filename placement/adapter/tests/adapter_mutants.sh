@@ -10,7 +10,7 @@ mutants_begin topo/*.c placement/{base,memory,pages,pages/scores,tier,tier/file,
 controls adapter_test adapter_version_test adapter_fault_test policies_test adapter_stress
 
 adapter=placement/adapter/adapter.c ranks=placement/adapter/ranks.c order=placement/adapter/order.c
-residency=placement/adapter/adapter_policy.c policies=placement/adapter/policies
+list=placement/adapter/adapter_policy.c policies=placement/adapter/policies
 
 # --- prefetches and pins -------------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,6 @@ mutant demoted-to-where-it-was $ranks policies_test 's/\(ranks->place\[adapter\]
 mutant the-first-is-the-victim $ranks policies_test \
     's/return place == LOCUS_ADAPTER_HOT \? ranks->hot_last : ranks->warm_last;/return ranks->order.end[1];/'
 mutant victims-of-another-place $ranks policies_test 's/next != ORDER_NONE && ranks->place\[next\] == place/next != ORDER_NONE/'
-mutant great-ranks-wrap $ranks policies_test 's/rank < RANK_MOST \? rank : RANK_MOST/rank/'
 mutant no-limit-of-uses $ranks policies_test 's/ \|\| config->uses > USES_MAX//'
 mutant a-last-one-has-no-follower $ranks policies_test \
     's/ranks->hot_last = ranks->hot_count > 1 \? above\(ranks, adapter\) : ORDER_NONE;/ranks->hot_last = ORDER_NONE;/'
@@ -136,7 +135,7 @@ mutant minor-does-not-count $order policies_test 's/: a\.minor < b\.minor/: true
 
 # --- policies ------------------------------------------------------------------------------------------------------------------
 
-mutant the-first-policy-is-not-found $residency policies_test 's/for \(uint32_t i = 0; locus/for (uint32_t i = 1; locus/'
+mutant the-first-policy-is-not-found $list policies_test 's/for \(uint32_t i = 0; locus/for (uint32_t i = 1; locus/'
 mutant the-window-includes-its-end $policies/seed.c policies_test \
     's/if \(seed->ranks\.now_ns < (ends_ns\(seed, adapter, seed->uses\))\)/if (seed->ranks.now_ns <= \1)/'
 mutant uses-without-end $policies/seed.c policies_test 's/\? used_ns \+ seed->window_ns : UINT64_MAX/? used_ns : UINT64_MAX/'
@@ -144,14 +143,5 @@ mutant the-end-of-time-wraps $policies/seed.c policies_test \
     's/return used_ns < UINT64_MAX - seed->window_ns \? (used_ns \+ seed->window_ns) : UINT64_MAX;/return \1;/'
 mutant a-demoted-one-rises-by-time $policies/seed.c policies_test 's/if \(admitted < before\)/if (admitted != before)/'
 mutant seed-remembers-the-forgotten $policies/seed.c policies_test 's/seed->count\[adapter\] = 0;//'
-mutant frequency-remembers-the-forgotten $policies/frequency.c policies_test '/_forget/,/^}/s/->count\[adapter\] = 0;/->count;/'
-mutant lru-ranks-by-number $policies/lru.c policies_test 's/LOCUS_ADAPTER_HOT, 0\)/LOCUS_ADAPTER_HOT, adapter)/'
-mutant the-floor-does-not-rise $policies/cost.c policies_test 's/cost->floor = cost->ranks\.left_hot;/;/'
-mutant uses-outlive-the-cold $policies/cost.c policies_test 's/cost->uses\[adapter\] = 0;/;/'
-mutant uses-grow-for-ever $policies/cost.c policies_test 's/cost->uses\[adapter\] < USES_MOST;/1;/'
-mutant what-costs-nothing-has-no-rank $policies/cost.c policies_test 's/ns == 0 \? 1 : //'
-mutant great-costs-are-cut-short $policies/cost.c policies_test 's/ns < UINT32_MAX \? \(uint32_t\)ns : UINT32_MAX/(uint32_t)ns/'
-mutant the-last-numbers-are-fixed $policies/fixed.c policies_test 's/ranks->adapters - adapter\)/adapter)/'
-mutant a-use-of-a-fixed-one-counts $policies/fixed.c policies_test \
-    's/ranks_set\(ranks, adapter, LOCUS_ADAPTER_HOT, .*/ranks_set(ranks, adapter, LOCUS_ADAPTER_HOT, ranks->turns);/'
+mutant lru-admits-only-to-warm $policies/lru.c policies_test 's/LOCUS_ADAPTER_HOT\)/LOCUS_ADAPTER_WARM)/'
 mutants_end

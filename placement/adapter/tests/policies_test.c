@@ -13,10 +13,9 @@
 #include <unistd.h>
 
 #include "placement/adapter/order.h"
-#include "placement/adapter/ranks.h"
 #include "placement/base/tests/sanitized.h"
 
-enum { ADAPTERS = 24, USES_KEPT = 4096, STEPS = 6000, POLICIES = 5 };
+enum { ADAPTERS = 24, USES_KEPT = 4096, STEPS = 6000, POLICIES = 2 };
 #define WINDOW_NS 1000u
 #define HOT LOCUS_ADAPTER_HOT
 #define WARM LOCUS_ADAPTER_WARM
@@ -33,9 +32,9 @@ static uint32_t draw(uint32_t below)
 // --- twins ----------------------------------------------------------------------------------------------------------------------
 
 struct twin_adapter {
-    unsigned uses;              // since open() or forget(); `cost`: since it was cold
+    unsigned uses;              // since open() or forget()
     uint64_t used_ns[USES_KEPT];
-    uint64_t rank, turn;
+    uint64_t turn;
     enum locus_adapter_place limit; // demote()'s; HOT: none
     enum locus_adapter_place place;
 };
@@ -43,7 +42,7 @@ struct twin_adapter {
 struct twin {
     const char *name;
     struct locus_adapter_policy_config config;
-    uint64_t now_ns, turns, floor;
+    uint64_t now_ns, turns;
     struct twin_adapter adapters[ADAPTERS];
     uint32_t order[ADAPTERS];   // best first
 };
@@ -63,9 +62,7 @@ static enum locus_adapter_place twin_admits(const struct twin *twin, const struc
 static bool twin_better(const struct twin *twin, const struct twin_adapter *a, const struct twin_adapter *b)
 {
     enum locus_adapter_place x = twin_admits(twin, a), y = twin_admits(twin, b);
-    if (x != y)
-        return x > y;
-    return a->rank != b->rank ? a->rank > b->rank : a->turn > b->turn;
+    return x != y ? x > y : a->turn > b->turn;
 }
 
 static void twin_place_all(struct twin *twin)
@@ -91,28 +88,11 @@ static void twin_place_all(struct twin *twin)
 static void twin_use(struct twin *twin, uint32_t number)
 {
     struct twin_adapter *adapter = &twin->adapters[number];
-    enum locus_adapter_place before[ADAPTERS];
-    bool cost = strcmp(twin->name, "cost") == 0;
-    for (uint32_t i = 0; i < ADAPTERS; i++)
-        before[i] = twin->adapters[i].place;
-    if (cost && adapter->place == COLD)
-        adapter->uses = 0;
     cr_assert_lt(adapter->uses, USES_KEPT);
     adapter->used_ns[adapter->uses++] = twin->now_ns;
-    if (strcmp(twin->name, "fixed") == 0 && twin_admits(twin, adapter) == HOT)
-        return;
     adapter->limit = HOT;
     adapter->turn = ++twin->turns;
-    if (strcmp(twin->name, "frequency") == 0)
-        adapter->rank = adapter->uses;
-    else if (cost)
-        adapter->rank = twin->floor + adapter->uses * (twin->config.cost_ns ? twin->config.cost_ns[number] : 1);
-    else if (strcmp(twin->name, "fixed") == 0)
-        adapter->rank = ADAPTERS - number;
     twin_place_all(twin);
-    for (uint32_t i = 0; cost && i < ADAPTERS; i++)
-        if (before[i] == HOT && twin->adapters[i].place != HOT && twin->adapters[i].rank > twin->floor)
-            twin->floor = twin->adapters[i].rank;
 }
 
 static void twin_open(struct twin *twin, const char *name, const struct locus_adapter_policy_config *config)
@@ -122,10 +102,6 @@ static void twin_open(struct twin *twin, const char *name, const struct locus_ad
     twin->config = *config;
     for (uint32_t i = 0; i < ADAPTERS; i++)
         twin->adapters[i].limit = HOT;
-    for (uint32_t i = 0; strcmp(name, "fixed") == 0 && i < ADAPTERS; i++) {
-        twin->adapters[i].uses = 1;
-        twin->adapters[i].rank = ADAPTERS - i;
-    }
     twin_place_all(twin);
 }
 
@@ -233,10 +209,6 @@ static const struct locus_adapter_policy_config budgets[] = {
 Test(residency, every_policy_says_what_its_twin_says, .timeout = 120)
 {
     static struct world world;
-    uint64_t cost_ns[ADAPTERS];
-    for (uint32_t i = 0; i < ADAPTERS; i++)
-        cost_ns[i] = i % 5 ? 1 + draw(30) : i;
-    cost_ns[0] = 1;
     for (uint32_t p = 0; locus_adapter_policy_at(p); p++)
         for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++) {
             struct locus_adapter_policy_config config = budgets[b];
@@ -244,7 +216,6 @@ Test(residency, every_policy_says_what_its_twin_says, .timeout = 120)
             config.adapters = ADAPTERS;
             config.window_ns = WINDOW_NS;
             config.uses = 1 + (uint32_t)b % 4;
-            config.cost_ns = b % 2 ? NULL : cost_ns;
             world_open(&world, locus_adapter_policy_at(p), &config);
             world_compare(&world, true);
             for (unsigned step = 0; step < STEPS / 8; step++) {
@@ -302,45 +273,6 @@ Test(residency, the_rule_of_the_seed_is_ten_uses_in_sixty_seconds, .timeout = 60
     ops->use(state, UINT64_MAX - s, 0);
     cr_expect_eq(ops->place(state, UINT64_MAX, 0), WARM, "the clock ends before the minute does");
     ops->close(state);
-}
-
-// Prices are 1 to 2^32 - 1, and uses count up to 65,536.
-Test(residency, cost_has_a_least_and_a_greatest_price_and_number_of_uses)
-{
-    enum { FREE, CHEAP, DEAR, USES_MOST = 65536 };
-    static const uint64_t cost_ns[] = {[FREE] = 0, [CHEAP] = 1, [DEAR] = (UINT64_C(1) << 32) + 1};
-    void *state;
-    const struct locus_adapter_policy *ops = locus_adapter_policy_find("cost");
-    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 3, .hot = 1, .warm = 2, .cost_ns = cost_ns};
-    cr_assert_eq(ops->open(&state, &config), 0);
-    ops->use(state, 0, FREE);
-    ops->use(state, 0, FREE);
-    ops->use(state, 0, CHEAP);
-    cr_expect_eq(ops->place(state, 0, FREE), HOT, "its second use weighs more than the first of what costs 1");
-    for (unsigned i = 2; i < USES_MOST + 4; i++)
-        ops->use(state, 0, FREE);
-    for (unsigned i = 1; i < USES_MOST; i++) {
-        cr_assert_eq(ops->place(state, 0, FREE), HOT);
-        ops->use(state, 0, CHEAP);
-    }
-    cr_expect_eq(ops->place(state, 0, CHEAP), HOT, "of equal ranks, who was used last");
-    ops->use(state, 0, DEAR);
-    ops->use(state, 0, CHEAP);
-    cr_expect_eq(ops->place(state, 0, DEAR), HOT);
-    ops->close(state);
-}
-
-Test(residency, a_rank_that_is_too_great_is_the_greatest)
-{
-    struct ranks ranks;
-    struct locus_adapter_policy_config config = {.size = sizeof config, .adapters = 2, .hot = 1, .warm = 1}, filled;
-    cr_assert_eq(ranks_open(&ranks, &config, &filled), 0);
-    ranks_set(&ranks, 0, WARM, UINT64_MAX);
-    cr_expect_eq(ranks_admitted(&ranks, 0), WARM);
-    ranks_set(&ranks, 1, HOT, 0);
-    cr_expect_eq(ranks_place(&ranks, 0, 0), WARM);
-    cr_expect_eq(ranks_place(&ranks, 0, 1), HOT);
-    ranks_close(&ranks);
 }
 
 Test(residency, policies_are_found_by_name_and_number)

@@ -42,7 +42,7 @@ struct locus_adapter_policy_config {
     size_t size;                // sizeof(struct locus_adapter_policy_config)
     uint32_t adapters;          // numbers 0 .. adapters - 1; 1 to 2^28
     uint32_t hot, warm;         // at most so many; 0 is allowed. Seed 002 has 100 and 1,000
-    const uint64_t *cost_ns;    // [adapters], copied: what bringing one back costs. NULL: all the same. Only `cost` looks at it
+    const uint64_t *cost_ns;    // [adapters], copied: what bringing one back costs. NULL: all the same. For policies that weigh it
     uint64_t window_ns;         // 0: 60 s. Only `seed` looks at this
     uint32_t uses;              // 0: 10; at most 1,000. ... and at this
 };
@@ -80,8 +80,7 @@ struct locus_adapter_policy {
 const struct locus_adapter_policy *locus_adapter_policy_at(uint32_t i);
 const struct locus_adapter_policy *locus_adapter_policy_find(const char *name);
 
-extern const struct locus_adapter_policy locus_adapter_policy_seed, locus_adapter_policy_frequency, locus_adapter_policy_lru,
-    locus_adapter_policy_cost, locus_adapter_policy_fixed;
+extern const struct locus_adapter_policy locus_adapter_policy_seed, locus_adapter_policy_lru;
 
 const char *locus_adapter_place_name(enum locus_adapter_place place); // "hot", "warm", "cold"
 

@@ -349,7 +349,7 @@ static void batchers_answer(struct tb_doc *doc, const struct board *board)
 static void residents_answer(struct tb_doc *doc, const struct board *board)
 {
     const struct row *best = &board->row[0], *next = &board->row[1];
-    bool known = strcmp(best->name, locus_adapter_policy_fixed.name) == 0;
+    bool known = strcmp(best->name, tb_resident_fixed.name) == 0;
     double ahead = -INFINITY;
     uint32_t at = 0, worst = 0;
     struct tb_words because = {0};

@@ -15,7 +15,7 @@
 struct seer {
     struct tb_places places;
     uint32_t *next;             // of a use: that of the same adapter after it; the number of uses: none
-    uint64_t *score;            // of an adapter
+    struct tb_rank *score;      // of an adapter
     uint32_t now, count;
 };
 
@@ -63,62 +63,12 @@ int tb_resident_foresee(void *state, const struct tb_adapter_use uses[], uint32_
     return error;
 }
 
-// Whose next use comes last. pre: somebody is there.
-static uint32_t last_of(const struct seer *seer, enum locus_adapter_place place)
-{
-    const struct tb_places *places = &seer->places;
-    uint32_t last = places->list[place][0];
-    for (uint32_t i = 1; i < places->count[place]; i++)
-        if (seer->score[places->list[place][i]] < seer->score[last])
-            last = places->list[place][i];
-    return last;
-}
-
-// Is there room, or somebody who is used later?
-static bool worth(const struct seer *seer, uint32_t adapter, enum locus_adapter_place place)
-{
-    const struct tb_places *places = &seer->places;
-    if (places->place[adapter] >= (uint8_t)place || places->most[place] == 0)
-        return false;
-    return places->count[place] < places->most[place] || seer->score[last_of(seer, place)] < seer->score[adapter];
-}
-
 static void seer_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct seer *seer = state;
-    struct tb_places *places = &seer->places;
     (void)now_ns;
-    seer->score[adapter] = seer->count - seer->next[seer->now++];
-    enum locus_adapter_place to = worth(seer, adapter, LOCUS_ADAPTER_HOT)    ? LOCUS_ADAPTER_HOT
-                                  : worth(seer, adapter, LOCUS_ADAPTER_WARM) ? LOCUS_ADAPTER_WARM
-                                                                             : LOCUS_ADAPTER_COLD;
-    if (to == LOCUS_ADAPTER_COLD)
-        return;
-    bool full = to == LOCUS_ADAPTER_HOT && places->count[to] == places->most[to];
-    uint32_t down = full ? last_of(seer, to) : 0;
-    tb_places_move(places, adapter, to);
-    if (full)
-        tb_places_move(places, down, LOCUS_ADAPTER_WARM);
-    if (places->count[LOCUS_ADAPTER_WARM] > places->most[LOCUS_ADAPTER_WARM])
-        tb_places_move(places, last_of(seer, LOCUS_ADAPTER_WARM), LOCUS_ADAPTER_COLD);
-}
-
-static enum locus_adapter_place seer_place(void *state, uint64_t now_ns, uint32_t adapter)
-{
-    (void)now_ns;
-    return (enum locus_adapter_place)((struct seer *)state)->places.place[adapter];
-}
-
-static bool seer_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
-{
-    (void)now_ns;
-    return tb_places_moved(&((struct seer *)state)->places, out);
-}
-
-static uint64_t seer_due_ns(void *state)
-{
-    (void)state;
-    return UINT64_MAX;
+    seer->score[adapter].rank = seer->count - seer->next[seer->now++];
+    tb_places_used(&seer->places, seer->score, adapter);
 }
 
 const struct locus_adapter_policy tb_resident_clairvoyant = {
@@ -127,7 +77,7 @@ const struct locus_adapter_policy tb_resident_clairvoyant = {
     .open = seer_open,
     .close = seer_close,
     .use = seer_use,
-    .place = seer_place,
-    .moved = seer_moved,
-    .due_ns = seer_due_ns,
+    .place = tb_places_place,
+    .moved = tb_places_moved,
+    .due_ns = tb_places_never,
 };

@@ -125,14 +125,14 @@ static enum locus_adapter_place ranked_place(void *state, uint64_t now_ns, uint3
 {
     struct ranked *ranked = state;
     advance(ranked, now_ns);
-    return (enum locus_adapter_place)ranked->places.place[adapter];
+    return tb_places_place(ranked, now_ns, adapter);
 }
 
 static bool ranked_moved(void *state, uint64_t now_ns, struct locus_adapter_policy_move *out)
 {
     struct ranked *ranked = state;
     advance(ranked, now_ns);
-    return tb_places_moved(&ranked->places, out);
+    return tb_places_moved(ranked, now_ns, out);
 }
 
 static uint64_t ranked_due_ns(void *state)
