@@ -46,7 +46,7 @@ struct locus_score_ops {
 const struct locus_score_ops *locus_score_at(uint32_t i);
 const struct locus_score_ops *locus_score_find(const char *name);
 
-extern const struct locus_score_ops locus_score_lru, locus_score_lru_size, locus_score_cost, locus_score_weighted;
+extern const struct locus_score_ops locus_score_lru, locus_score_weighted;
 
 // Puts a score on the list, as LOCUS_EVICT does for policies (evict.h).
 #define LOCUS_SCORE(variable)                                                                                                      \

@@ -35,7 +35,7 @@ static void config_choose(struct tb_pool_config *config, struct tb_storm_config 
     config->pages.pages = 16 + (uint32_t)(tb_random_next(random) % 64);
     config->pages.magazine_pages = 1 + (uint32_t)(tb_random_next(random) % 16);
     config->pages.first_fit = tb_random_next(random) % 2;
-    config->pages.score = locus_score_at((uint32_t)(tb_random_next(random) % 4));
+    config->pages.score = locus_score_at((uint32_t)(tb_random_next(random) % 3)); // of two, or the default
     if (tb_random_next(random) % 4 == 0)
         config->pages.high_permille = config->pages.low_permille = 0;
     if (tb_random_next(random) % 3 == 0)

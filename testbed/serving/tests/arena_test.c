@@ -251,6 +251,23 @@ Test(arena, with_room_for_all_each_turn_is_found_and_one_range_of_a_conversation
 
 // --- what must be, whatever the arena does ------------------------------------------------------------------------------------
 
+static double scored(const char *name, uint32_t pages, uint64_t idle_ns, uint64_t cost_ns)
+{
+    struct locus_score_view view = {LOCUS_PAGES_KV, pages, 1000, 7, idle_ns, cost_ns};
+    return locus_score_find(name)->score(&view);
+}
+
+Test(arena, scores_are_as_their_files_say)
+{
+    cr_expect_float_eq(scored("lru-size", 9, 50, 1), -450, 1e-9);
+    cr_expect_float_eq(scored("cost", 10, 50, 1000), 2, 1e-9);
+    cr_expect_float_eq(scored("cost", 10, 0, 1000), 100, 1e-9);
+    uint32_t count = 0;
+    while (locus_score_at(count))
+        count++;
+    cr_expect_eq(count, 4, "a file's score is missing from the list");
+}
+
 // Only adapters of one size may leave, so the order in which they were used is the order of each of these scores.
 Test(arena, of_ranges_of_one_kind_and_size_each_score_is_lru)
 {
