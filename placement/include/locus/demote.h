@@ -52,7 +52,7 @@ struct locus_demote_ops {
 const struct locus_demote_ops *locus_demote_at(uint32_t i);
 const struct locus_demote_ops *locus_demote_find(const char *name);
 
-extern const struct locus_demote_ops locus_demote_order, locus_demote_size, locus_demote_age, locus_demote_cost;
+extern const struct locus_demote_ops locus_demote_order;
 
 // The next tier from `from` on that may hold the object, with room for it now if `now`; LOCUS_DEMOTE_DROP: none. For policies.
 uint32_t locus_demote_next(const struct locus_demote_object *object, const struct locus_demote_tier tiers[], uint32_t count,

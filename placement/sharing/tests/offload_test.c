@@ -604,26 +604,6 @@ Test(offload, what_a_policy_keeps_from_the_last_tier_is_not_started)
     file_end(&below);
 }
 
-// From where computing again is cheaper than the file, cost writes nothing to it.
-Test(offload, the_library_s_cost_leaves_out_a_tier_that_costs_more_than_computing)
-{
-    for (uint64_t compute_ns = 1000; compute_ns <= 100000; compute_ns *= 100) {
-        struct world world;
-        struct below below = {.tier = {memory_new(ROOM), memory_new(ROOM)}};
-        offload_open(&world, &below,
-                     &(struct locus_offload_config){.blocks = {2, 4},
-                                                    .policy = locus_demote_find("cost"),
-                                                    .latency_ns = {100, 20000},
-                                                    .compute_ns = compute_ns},
-                     8);
-        for (uint64_t i = 0; i < 4; i++)
-            offload_one(&world, &below, 10 * (i + 1), 'a');
-        cr_assert_eq(stores_of(below.tier[1]), compute_ns == 1000 ? 0 : 2);
-        cr_assert_eq(below_of(&below).blocks_lost, compute_ns == 1000 ? 2 : 0);
-        offload_close(&world, &below);
-    }
-}
-
 // Prompts of a small tree: each block's contents are its id's, whatever leaves and comes back by whichever way.
 static uint64_t walk(uint32_t near, uint32_t memory, uint32_t file)
 {

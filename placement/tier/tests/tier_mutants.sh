@@ -218,7 +218,7 @@ mutant quant-levels $scalar quant_test 's/QUANT_LEVELS \/ half_load/126.0f \/ ha
 mutant quant-denormals $scalar quant_test 's/rest < 0x38800000/0/'
 mutant quant-infinite $scalar quant_test 's/most >= QUANT_INFINITE/most > QUANT_INFINITE/'
 
-# --- where objects go ------------------------------------------------------------------------------------------------------------
+# --- where objects go ----------------------------------------------------------------------------------------------------------
 
 mutant order-without-room $demote/order.c demote_test 's/count, 0, true\);/count, 0, false);/'
 mutant order-drops-what-has-no-room $demote/order.c demote_test 's/return with_room != LOCUS_DEMOTE_DROP \? .*/return with_room;/'
@@ -228,11 +228,4 @@ mutant what-fits-exactly-does-not $demote/demote.c demote_test 's/\) >= object->
 mutant a-full-tier-has-room $demote/demote.c demote_test 's/now \? tiers\[i\]\.bytes_free : tiers\[i\]\.bytes\)/tiers[i].bytes)/'
 mutant loads-without-latency $demote/demote.c demote_test 's/\? tier->latency_ns \+ /? /'
 mutant loads-without-end $demote/demote.c demote_test 's/transfer_ns < \(double\)most_ns \?/1 ?/'
-mutant size-any-latency $demote/size.c demote_test 's/LATENCY_SHARE 0\.1/LATENCY_SHARE 1.0/'
-mutant size-the-nearest $demote/size.c demote_test 's/best = i;/return i;/'
-mutant age-too-early $demote/age.c demote_test 's/WAIT_LOADS 1000\.0/WAIT_LOADS 10.0/'
-mutant age-the-nearest $demote/age.c demote_test 's/best = i;/return i;/'
-mutant cost-the-other-way $demote/cost.c demote_test 's/ < object->compute_ns;/ > object->compute_ns;/'
-mutant cost-without-a-price $demote/cost.c demote_test 's/object->compute_ns == 0 \|\| //'
-mutant cost-only-with-room $demote/cost.c demote_test 's/now >= 0/now >= 1/'
 mutants_end
