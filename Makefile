@@ -95,6 +95,7 @@ public      := $(wildcard placement/include/locus/*.h) $(addprefix topo/,topo.h 
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
+declarations := $(B)/locus-declarations.h
 
 # With CHECKED=1, also the library with the rules compiled in (placement/base/rules.h).
 CHECKED         ?=
@@ -118,7 +119,7 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the programs (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts) $(backend)
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(declarations) $(checked_libs)) $(program) $(lap) $(gguf) $(counts) $(backend)
 
 # --- objects, library, programs ------------------------------------------------------------------------------------------------
 
@@ -199,6 +200,11 @@ $(shared_lib): $(lib_objects) $(B)/liblocus.map
 	$(call shared,liblocus)
 $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
+
+# For languages that read no C header.
+$(declarations): placement/include/declarations.pl $(public) Makefile
+	@mkdir -p $(@D)
+	$(call quiet,GEN)perl $< $(CC) $(CPPFLAGS) >$@
 
 # Contenders are found through a linker section. An archive would drop them, so their objects are linked directly. Building locus
 # also builds locus-lap.
@@ -457,7 +463,8 @@ define install_library
 install -m 644 $(B)/$(1).a $(B)/$(1).so.$(VERSION) $(DESTDIR)$(LIBDIR)
 ln -sf $(1).so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(1).so.$(SOVERSION)
 ln -sf $(1).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/$(1).so
-@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include' '' \
+@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include' \
+    'declarations=$${prefix}/share/locus/locus-declarations.h' '' \
     'Name: $(1:lib%=%)' \
     'Description: KV-cache blocks that go home to the node that owns them$(if $(findstring checked,$(1)), (aborts at misuse))' \
     'Version: $(VERSION)' 'Requires.private: hwloc' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -l$(1:lib%=%)' \
@@ -468,6 +475,7 @@ endef
 install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECKED=1 (liblocus-checked as well)
 	install -d $(DESTDIR)$(PREFIX)/include/locus $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(public) $(DESTDIR)$(PREFIX)/include/locus
+	install -m 644 $(declarations) $(DESTDIR)$(share)
 	$(foreach library,$(installed),$(call install_library,$(library)))
 	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
 	$(if $(lap),install -D -t $(DESTDIR)$(libexec) $(lap) $(counts))

@@ -20,7 +20,8 @@ build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-de
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
 check='libcriterion-dev universal-ctags perl'
 test='g++ clang liburcu-dev libck-dev libdpdk-dev libudev-dev pkg-config|pkgconf r-mathlib jq numactl e2fsprogs
-      openssh-client openssl python3-yaml hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
+      openssh-client openssl python3-yaml python3-cffi hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint
+      iproute2'
 
 case ${1-} in
 build) needs=$build ;;

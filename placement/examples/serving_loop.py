@@ -1,78 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The serving loop from a language that reads no C header: Python, by ctypes, on the installed liblocus.so.
+"""The serving loop from a language that reads no C header: Python, by cffi, on the installed liblocus.so and its declarations.
 
-    python3 serving_loop.py [liblocus.so]
+    python3 serving_loop.py [liblocus.so [locus-declarations.h]]
 
-What such a binding has to know is here: the config structs, each with its size first, and the statistics. Everything else is a
-pointer, and what is inline in C is a symbol of the library as well. Two threads send finished requests home; the main thread
-is the scheduler and holds the owner's role.
+A config struct has its size first (locus/version.h). What is inline in C is a symbol of the library as well. Two threads send
+finished requests home; the main thread is the scheduler and holds the owner's role.
 """
-import ctypes as c
 import os
+import pathlib
 import queue
 import random
 import sys
 import threading
 
-WORKERS, REQUESTS, LIVE, TOKENS_PER_BLOCK, CAPACITY = 2, 2000, 32, 16, 32
-NODES_MAX, CACHE_LINE, ANY_NODE = 1024, 64, -1
+import cffi  # type: ignore[import-untyped]
 
+WORKERS, REQUESTS, LIVE, TOKENS_PER_BLOCK, CAPACITY, BLOCK_BYTES = 2, 2000, 32, 16, 32, 4096
 
-class PoolConfig(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("home", c.c_uint32), ("blocks", c.c_uint32), ("block_bytes", c.c_size_t),
-                ("stride_bytes", c.c_size_t), ("backing", c.c_int), ("reuse", c.c_int), ("page", c.c_int), ("policy", c.c_int),
-                ("node", c.c_int), ("nodes", c.c_ulong * (NODES_MAX // 8 // c.sizeof(c.c_ulong))), ("populate", c.c_bool),
-                ("tags", c.c_bool), ("shared", c.c_bool), ("fetch_ahead", c.c_bool), ("generations", c.c_uint32), ("memory", c.c_void_p), ("memory_bytes", c.c_size_t)]
-
-
-class OwnerConfig(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("pool", c.c_void_p), ("lanes", c.c_uint32), ("backpressure", c.c_bool),
-                ("wait_ns", c.c_uint64)]
-
-
-class PoolStats(c.Structure):
-    _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 7), ("blocks", c.c_uint32),
-                ("blocks_free", c.c_uint32), ("blocks_worn", c.c_uint32), ("outstanding", c.c_uint32),
-                ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32), ("blocks_cached", c.c_uint32),
-                ("sharers", c.c_uint64)]
-
-
-P, U32, U64 = c.c_void_p, c.c_uint32, c.c_uint64
-SIGNATURES = {
-    "locus_version": (U32,),
-    "locus_pool_open": (c.c_int, c.POINTER(P), c.POINTER(PoolConfig)),
-    "locus_pool_why": (None, c.POINTER(PoolConfig), c.c_int, c.c_char_p, c.c_size_t),
-    "locus_pool_close": (None, P),
-    "locus_pool_stats": (None, P, c.POINTER(PoolStats)),
-    "locus_pool_address": (P, P, U64),
-    "locus_owner_open": (c.c_int, c.POINTER(P), c.POINTER(OwnerConfig)),
-    "locus_owner_close": (c.c_int, P),
-    "locus_owner_adopt": (c.c_int, P),
-    "locus_owner_leave": (c.c_int, P),
-    "locus_owner_grow": (c.c_int, P, P, U32),
-    "locus_owner_retire": (c.c_int, P, P),
-    "locus_owner_drain": (U32, P),
-    "locus_owner_next_reclaimed": (P, P),
-    "locus_route_new": (P,),
-    "locus_route_free": (None, P),
-    "locus_route_add_exclusive": (c.c_int, P, P, U32),
-    "locus_table_push": (c.c_int, P, P),
-    "locus_table_bytes": (c.c_size_t, U32, U32),
-    "locus_table_init": (c.c_int, P, U32, U32, U32),
-    "locus_table_at": (U64, P, U64),
-    "locus_table_count": (U32, P),
-    "locus_table_tag": (U64, P),
-    "locus_table_set_tag": (None, P, U64),
-    "locus_table_blocks_for": (U64, P, U64),
-}
-
-
-def load(path):
-    library = c.CDLL(path)
-    for name, (result, *arguments) in SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+DEFAULTS = ["liblocus.so", str(pathlib.Path(__file__).parents[1] / "locus-declarations.h")]  # as they are installed
+library, declarations = sys.argv[1:] + DEFAULTS[len(sys.argv) - 1:]
+ffi = cffi.FFI()
+ffi.cdef(pathlib.Path(declarations).read_text())
+ffi.cdef("void *aligned_alloc(size_t alignment, size_t bytes); void free(void *memory);")
+locus, libc = ffi.dlopen(library), ffi.dlopen(None)
 
 
 def check(result, what):
@@ -81,84 +31,91 @@ def check(result, what):
         os._exit(1)
 
 
-def open_pool(locus):
-    pool = P()
-    config = PoolConfig(size=c.sizeof(PoolConfig), blocks=LIVE * CAPACITY, block_bytes=4096, node=ANY_NODE)
-    error = locus.locus_pool_open(c.byref(pool), c.byref(config))
+def config(name, **fields):
+    struct = ffi.new(f"struct {name} *", fields)
+    struct.size = ffi.sizeof(struct[0])
+    return struct
+
+
+def open_pool():
+    pool = ffi.new("struct locus_pool **")
+    wanted = config("locus_pool_config", blocks=LIVE * CAPACITY, block_bytes=BLOCK_BYTES, node=locus.LOCUS_NODE_ANY)
+    error = locus.locus_pool_open(pool, wanted)
     if error:
-        why = c.create_string_buffer(256)
-        locus.locus_pool_why(c.byref(config), error, why, len(why))
-        sys.exit("pool: " + why.value.decode())
-    return pool
+        why = ffi.new("char[400]")
+        locus.locus_pool_why(wanted, error, why, len(why))
+        sys.exit("pool: " + ffi.string(why).decode())
+    return pool[0]
 
 
-def open_owner(locus, pool):
-    owner = P()
-    config = OwnerConfig(size=c.sizeof(OwnerConfig), pool=pool, lanes=WORKERS, wait_ns=10_000_000_000)
-    check(locus.locus_owner_open(c.byref(owner), c.byref(config)), "owner")
-    return owner
+def open_owner(pool):
+    owner = ffi.new("struct locus_owner **")
+    check(locus.locus_owner_open(owner, config("locus_owner_config", pool=pool, lanes=WORKERS, wait_ns=10_000_000_000)), "owner")
+    return owner[0]
 
 
-def new_table(locus, libc, tag):
-    table = libc.aligned_alloc(CACHE_LINE, locus.locus_table_bytes(1, CAPACITY))
+def new_table(tag):
+    table = libc.aligned_alloc(locus.LOCUS_CACHE_LINE, locus.locus_table_bytes(1, CAPACITY))
     check(locus.locus_table_init(table, 1, CAPACITY, TOKENS_PER_BLOCK), "table")
+    table = ffi.cast("struct locus_table *", table)
     locus.locus_table_set_tag(table, tag)
     return table
 
 
-def work(locus, owner, lane, finished):
+def block(pool, table, i):
+    """The bytes of a table's block i."""
+    address = locus.locus_pool_address(pool, locus.locus_table_at(table, i * TOKENS_PER_BLOCK))
+    return ffi.buffer(address, BLOCK_BYTES)
+
+
+def work(owner, lane, finished):
     """Reads back the first byte of each block, and sends the request home."""
     route = locus.locus_route_new()
     check(locus.locus_route_add_exclusive(route, owner, lane), "route")
     while (request := finished.get()) is not None:
         pool, table, mark = request
-        for i in range(locus.locus_table_count(table)):
-            address = locus.locus_pool_address(pool, locus.locus_table_at(table, i * TOKENS_PER_BLOCK))
-            if c.cast(address, c.POINTER(c.c_ubyte))[0] != mark:
-                os.abort()
+        if any(block(pool, table, i)[0] != mark for i in range(locus.locus_table_count(table))):
+            os.abort()
         check(locus.locus_table_push(route, table), "push")
     locus.locus_route_free(route)
 
 
-def admit(locus, pool, owner, table, finished, rng):
+def admit(pool, owner, table, finished, rng):
     """A request of a random length, decoded at once."""
-    mark = rng.randrange(256)
+    mark = rng.randbytes(1)
     blocks = locus.locus_table_blocks_for(table, rng.randrange(1, CAPACITY * TOKENS_PER_BLOCK))
     check(locus.locus_owner_grow(owner, table, blocks), "grow")
     for i in range(blocks):
-        c.memset(locus.locus_pool_address(pool, locus.locus_table_at(table, i * TOKENS_PER_BLOCK)), mark, 4096)
+        block(pool, table, i)[:] = mark * BLOCK_BYTES
     check(locus.locus_owner_retire(owner, table), "retire")
     finished.put((pool, table, mark))
 
 
 def main():
-    locus, libc = load(sys.argv[1] if len(sys.argv) > 1 else "liblocus.so"), c.CDLL(None)
-    libc.aligned_alloc.restype, libc.aligned_alloc.argtypes = P, (c.c_size_t, c.c_size_t)
-    libc.free.argtypes = (P,)
-    pool = open_pool(locus)
-    owner = open_owner(locus, pool)
+    pool = open_pool()
+    owner = open_owner(pool)
     check(locus.locus_owner_adopt(owner), "adopt")
     finished, rng = queue.Queue(), random.Random(41)
-    threads = [threading.Thread(target=work, args=(locus, owner, lane, finished)) for lane in range(WORKERS)]
+    threads = [threading.Thread(target=work, args=(owner, lane, finished)) for lane in range(WORKERS)]
     for thread in threads:
         thread.start()
-    tables = [new_table(locus, libc, tag) for tag in range(LIVE)]
+    tables = [new_table(tag) for tag in range(LIVE)]
     for table in tables:
-        admit(locus, pool, owner, table, finished, rng)
+        admit(pool, owner, table, finished, rng)
     admitted, served = LIVE, 0
     while served < REQUESTS:
         locus.locus_owner_drain(owner)
         while table := locus.locus_owner_next_reclaimed(owner):
             served += 1
             if tables[locus.locus_table_tag(table)] == table and admitted < REQUESTS:
-                admit(locus, pool, owner, table, finished, rng)
+                admit(pool, owner, table, finished, rng)
                 admitted += 1
-    for thread in threads:
+    for _ in threads:
         finished.put(None)
     for thread in threads:
         thread.join()
-    stats = PoolStats()
-    locus.locus_pool_stats(pool, c.byref(stats))
+    stats = ffi.new("struct locus_pool_stats *")
+    locus.locus_pool_stats(pool, stats)
     version = locus.locus_version()
     print(f"liblocus {version >> 16}.{version >> 8 & 255}")
     print(f"requests served   {served} of {REQUESTS}")
