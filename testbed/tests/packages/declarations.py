@@ -43,4 +43,4 @@ for prototype in prototypes:
 assert len(prototypes) > 100, prototypes
 print("#include <locus/locus.h>", "#include <stddef.h>", *prototypes, sep="\n")
 for fact in facts():
-    print(f'_Static_assert({fact}, "");')
+    print(f'_Static_assert({fact}, "{fact}");')
