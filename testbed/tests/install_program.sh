@@ -46,12 +46,13 @@ check what-is-measured-lies-in-libexec beside_bin
 
 # --- what the parsers' tables become -------------------------------------------------------------------------------------------
 
-manual() { # each command, and options that only its own table has
-    local page=$scratch/root/usr/share/man/man1/locus.1 command
+manual() { # each command has a page, which is in the first one, and options that only its own table has
+    local pages=$scratch/root/usr/share/man/man1 command
     while read -r command; do
-        why="no section of $command" && grep -q "^\.SH \"LOCUS ${command^^}\"\$" "$page" || return
-    done < <("$LOCUS" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
-    why='an option is missing' && grep -q 'hwloc\\-xml=FILE' "$page" && grep -q 'speedup=X' "$page"
+        why="no page of $command" && [ -s "$pages/locus-$command.1" ] && why="no $command in locus(1)" &&
+            grep -qx "\.BR locus.-${command//-/.-} (1)" "$pages/locus.1" || return
+    done < <("$LOCUS" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p' | tr ' ' -)
+    why='an option is missing' && grep -q 'hwloc\\-xml=FILE' "$pages/locus-matrix.1" && grep -q 'speedup=X' "$pages/locus-replay.1"
 }
 check the-manual-has-every-command manual
 

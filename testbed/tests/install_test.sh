@@ -117,6 +117,28 @@ readme_program() {
         [ "$(LD_LIBRARY_PATH=$library "$sysroot/first")" = "8 blocks came home" ]
 }
 
+# By CMake, where the installation is: with locus::NAME and the version that is asked for.
+build_cmake() { # program, NAME, version
+    local work=$sysroot/cmake-$2-$3
+    mkdir -p "$work" && printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' 'project(first C)' "find_package(locus $3 REQUIRED)" \
+        "add_executable(first $PWD/placement/examples/first.c)" "target_link_libraries(first locus::$2)" >"$work/CMakeLists.txt" &&
+        cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$sysroot/${prefix:-usr}" -DCMAKE_C_COMPILER="$compiler" \
+            >"$work/said" 2>&1 &&
+        cmake --build "$work/build" >>"$work/said" 2>&1 && cp "$work/build/first" "$1" || { cat "$work/said"; return 1; }
+}
+comes_home() { [ "$(LD_LIBRARY_PATH=$1 "$2")" = "8 blocks came home" ]; } # library path, program
+other_version() { # is refused, and for that
+    ! build_cmake "$sysroot/none" locus "$1" && grep -q "version: $(pkg-config --modversion locus)" "$sysroot/cmake-locus-$1/said"
+}
+moved_cmake() { # the files say where they are
+    local status
+    mv "$sysroot/usr" "$sysroot/moved" || return
+    prefix=moved build_cmake "$sysroot/first-moved" locus "$soversion.0"
+    status=$?
+    mv "$sysroot/moved" "$sysroot/usr"
+    return $status
+}
+
 uses_shared() { readelf -d "$1" | grep -q "NEEDED.*\[lib$2[.]so[.]$soversion\]"; }
 is_without_shared() { [ -x "$1" ] && ! readelf -d "$1" | grep -q 'NEEDED.*liblocus'; }
 
@@ -208,6 +230,22 @@ verdict "it needs no shared liblocus" is_without_shared "$sysroot/archives"
 verdict "nor a shared hwloc" eval "! readelf -d '$sysroot/archives' | grep hwloc"
 verdict "it runs" runs "" serving_loop.c "$sysroot/archives"
 verdict "the first program of the README builds and runs" readme_program
+if command -v cmake >/dev/null; then
+    for name in locus checked; do
+        verdict "CMake finds locus::$name" build_cmake "$sysroot/first-$name" $name $soversion
+        verdict "the first program runs with locus::$name" comes_home "$library" "$sysroot/first-$name"
+    done
+    verdict "CMake finds locus::static" build_cmake "$sysroot/first-static" static $soversion
+    verdict "it needs no shared liblocus of CMake's" is_without_shared "$sysroot/first-static"
+    verdict "it runs without it (CMake)" comes_home "" "$sysroot/first-static"
+    verdict "CMake finds it where it was moved" moved_cmake
+    for version in 0.$((${soversion#*.} - 1)) 0.$((${soversion#*.} + 1)) 1.0 "$soversion.999"; do
+        verdict "CMake does not take it for version $version" other_version $version
+    done
+else
+    count=$((count + 1))
+    echo "ok - CMake finds locus::locus # SKIP there is no cmake"
+fi
 if command -v clang++ >/dev/null; then
     verdict "serving_loop.cpp builds with clang++" build_shared placement/examples/serving_loop.cpp "$sysroot/clang" locus clang++
     verdict "serving_loop.cpp of clang++ runs" runs "$library" serving_loop.cpp "$sysroot/clang"

@@ -3,9 +3,11 @@
 // owner: the one role that may touch a pool, and through which all blocks come home.
 //
 // It is a role, not a thread. Either the engine's scheduler thread on that node adopts it, or the library spawns a thread, pins
-// it to the node and calls the engine's step function there. Unless a comment says otherwise, every function below that takes an
-// owner is *owner context*: only the thread that holds the role may call it. For any other thread it changes nothing and returns
-// -EPERM, or the result for nothing to do (drain: 0, next_reclaimed: NULL).
+// it to the node and calls the engine's step function there.
+//
+// Threads: unless a comment says otherwise, every function below that takes an owner is *owner context*: only the thread that holds
+// the role may call it. For any other thread it changes nothing and returns -EPERM, or the result for nothing to do (drain: 0,
+// next_reclaimed: NULL).
 //
 //     scheduler (owner context)                      worker (any thread)
 //     grow(table, n)      take blocks

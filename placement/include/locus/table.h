@@ -12,7 +12,8 @@
 //
 // Life of a table (owner.h has the functions):
 //
-//     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_next_reclaimed()
+//     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE,
+//     empty, handed back by locus_owner_next_reclaimed()
 //
 // Threads: a table belongs to one thread at a time; handing it to another thread (by a dispatch queue) must synchronise, as for
 // any object. A pushed table belongs to the owners of its homes, and others must not even read it.
