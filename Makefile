@@ -113,8 +113,8 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
         bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch engine-upstream figures deps deps-engine \
-        deps-check deps-test deps-all layers tidy syntax libs public format format-check man install install-share uninstall list \
-        clean help FORCE
+        deps-check deps-test deps-all deps-deb deb layers tidy syntax libs public format format-check man install install-share \
+        uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -447,6 +447,9 @@ deps-all: ## install what `make test-all` also needs
 deps-check: ## install what `make check` also needs
 	@sh .ci/deps.sh check
 
+deps-deb: ## install what `make deb` also needs
+	@sh .ci/deps.sh deb
+
 syntax: ## another compiler's warnings, without generating code: make CC=clang syntax
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(everything)) \
 	    $(wildcard testbed/*main.c testbed/*/*_main.c)
@@ -548,6 +551,9 @@ uninstall: ## remove what install installed, with or without CHECKED=1
 	    $(DESTDIR)$(LIBDIR)/lib$(name),.a .so .so.$(SOVERSION) .so.$(VERSION)))
 	rm -rf $(DESTDIR)$(share) $(DESTDIR)$(libexec) $(DESTDIR)$(LIBDIR)/locus $(DESTDIR)$(cmake)
 	-rmdir $(DESTDIR)$(PREFIX)/include/locus 2>/dev/null
+
+deb: deps-deb ## Debian packages of the last commit, in build/deb; also ggml-locus after `make engine-fetch`
+	@sh .ci/deb.sh
 
 list: ## print the test programs and scripts, one per line
 	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages. It says first which, what
+# deps.sh build|engine|check|test|all|report|deb [--missing]: installs the missing Debian or Ubuntu packages. It says first which, what
 # the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages' names,
 # one per line, and installs nothing.
 #
@@ -28,8 +28,9 @@ build) needs=$build ;;
 engine) needs="$build openssl" ;;
 check) needs="$build $check" ;;
 test | all) needs="$build $check $test" ;;
+deb) needs="$build build-essential debhelper lintian" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
-*) echo "usage: deps.sh build|engine|check|test|all|report [--missing]" >&2; exit 2 ;;
+*) echo "usage: deps.sh build|engine|check|test|all|report|deb [--missing]" >&2; exit 2 ;;
 esac
 
 case ${DEPS-} in
