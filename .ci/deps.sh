@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|engine|check|test|all|report|deb [--missing]: installs the missing Debian or Ubuntu packages. It says first which, what
-# the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages' names,
-# one per line, and installs nothing.
+# deps.sh build|engine|check|test|all|report|deb [--missing]: installs the missing Debian or Ubuntu packages. It says first which,
+# what the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages'
+# names, one per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
 # DEPS=skip: then nothing is checked.

@@ -63,6 +63,11 @@ rivals() {
         deps 0 build --missing && why='in the build' && ! grep -q dpdk "$out"
 }
 check "DPDK's pools are tested, and are not needed to build" rivals
+packager() {
+    deps 0 deb --missing && why="it names: $(paste -sd ' ' "$out")" && grep -qx debhelper "$out" && grep -qx libhwloc-dev "$out" &&
+        ! grep -qx libdpdk-dev "$out"
+}
+check 'make deb wants debhelper and what the build wants' packager
 # Before apt-get begins, whatever comes of it.
 told() {
     deps 1 "$1" && why="it says: $(cat "$out")" && grep -q "^deps: these packages are missing, .*libhwloc-dev" "$out" &&
