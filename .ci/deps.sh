@@ -18,6 +18,7 @@ set -eu
 build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libzstd-dev zlib1g-dev
        libpfm4-dev libmicrohttpd-dev zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
+deb='build-essential debhelper lintian'
 check='libcriterion-dev universal-ctags perl'
 test='g++ clang liburcu-dev libck-dev libdpdk-dev libudev-dev pkg-config|pkgconf r-mathlib jq numactl e2fsprogs
       openssh-client openssl python3-yaml python3-cffi hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint
@@ -27,8 +28,9 @@ case ${1-} in
 build) needs=$build ;;
 engine) needs="$build openssl" ;;
 check) needs="$build $check" ;;
-test | all) needs="$build $check $test" ;;
-deb) needs="$build build-essential debhelper lintian" ;;
+test) needs="$build $check $test" ;;
+all) needs="$build $check $test $deb cmake bindgen libclang-dev mandoc" ;;
+deb) needs="$build $deb" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
 *) echo "usage: deps.sh build|engine|check|test|all|report|deb [--missing]" >&2; exit 2 ;;
 esac
@@ -76,14 +78,16 @@ missing() {
 }
 
 # It fetches the engine. Debian's is 355 packages (23 MB to fetch, 147 MB on disk), so only `make engine` and `make test-all` ask
-# for it; others have it in a package that conflicts with that one.
+# for it; others have it in a package that conflicts with that one. Rust is often there without a package.
 npm_unless_there() { [ -n "${ENGINE_TARBALLS-}" ] || command -v npm >/dev/null || echo npm; }
+rustc_unless_there() { command -v rustc >/dev/null || echo rustc; }
 
 size=$1
 find_missing() {
     set -- $needs
     case $size in test | all) set -- "$@" $(clang_runtime) ;; esac
     case $size in engine | all) set -- "$@" $(npm_unless_there) ;; esac
+    case $size in all) set -- "$@" $(rustc_unless_there) ;; esac
     missing "$@"
 }
 

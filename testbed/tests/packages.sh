@@ -19,7 +19,8 @@ else
     check make-deb made
 fi
 root=$scratch/root triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH) examples=$scratch/root/usr/share/locus/examples
-libraries=$root/usr/lib/$triplet
+libraries=$root/usr/lib/$triplet version=$(sed -n 's/^#define LOCUS_VERSION "\(.*\)"/\1/p' placement/include/locus/version.h)
+series=${version%.*}
 mkdir "$root"
 for package in build/deb/*_0*.deb; do
     [[ $package == *-dbgsym_* ]] || dpkg-deb -x "$package" "$root" || { fail unpacked "$package"; done_testing; exit; }
@@ -30,7 +31,7 @@ done
 # What `make install` installs, but for what Debian has or puts elsewhere.
 files() { (cd "$1" && find . ! -type d | sed 's/\.gz$//' | sort); }
 complete() {
-    make install CHECKED=1 DPDK= DESTDIR="$scratch/installed" PREFIX=/usr LIBDIR="/usr/lib/$triplet" || return
+    make install CHECKED=1 DESTDIR="$scratch/installed" PREFIX=/usr LIBDIR="/usr/lib/$triplet" || return
     files "$scratch/installed" | sed 's|/zsh/site-functions/|/zsh/vendor-completions/|' | grep -vx ./usr/share/locus/LICENSE |
         if ls build/deb/ggml-locus_*.deb; then cat; else grep -vE '/lib/[^/]*/locus/|/share/locus/ggml/'; fi >"$scratch/wanted" 2>&1
     why=$(files "$root" | grep -v '^./usr/share/\(doc\|lintian\)/' | diff "$scratch/wanted" - | head -n 5)
@@ -50,12 +51,14 @@ else
 fi
 depends() { # on the series whose soname programs name
     why=$(dpkg-deb -f build/deb/locus_*.changes 2>/dev/null; dpkg-deb -I build/deb/liblocus0_*.deb shlibs)
-    [[ $why == *"liblocus 0.8 liblocus0 (>= 0.8.0), liblocus0 (<< 0.9)"* ]]
+    [[ $why == *"liblocus $series liblocus0 (>= $version), liblocus0 (<< ${series%.*}.$((${series#*.} + 1))~)"* ]]
 }
 check what-links-with-liblocus0-needs-its-series depends
+current() { why="the changelog has another version than version.h" && [[ $(ls build/deb/*.dsc) == *"/locus_$version-"*.dsc ]]; }
+check the-packages-have-the-version-of-the-library current
 hardened() {
     local file
-    for file in "$libraries"/liblocus.so.0.8 "$root/usr/bin/locus" "$root/usr/libexec/locus/locus-lap"; do
+    for file in "$libraries"/liblocus.so.$series "$root/usr/bin/locus" "$root/usr/libexec/locus/locus-lap"; do
         why="${file#"$root"} is bound late, or has a path" && readelf -d "$file" >"$out" && grep -q 'FLAGS.*NOW' "$out" &&
             ! grep -qE 'RPATH|RUNPATH' "$out" || return
     done
@@ -93,14 +96,14 @@ endforeach()
 CMAKE
 configured() { cmake -S . -B "cmake-$1" -DCMAKE_PREFIX_PATH="$root/usr" -DWANTED="$1" -DEXAMPLES="$examples" -Wno-dev; }
 by_cmake() {
-    why= && configured 0.8 && cmake --build cmake-0.8 && runs cmake-0.8/first-locus && runs cmake-0.8/first-checked &&
-        runs env -u LD_LIBRARY_PATH cmake-0.8/first-static
+    why= && configured $series && cmake --build cmake-$series && runs cmake-$series/first-locus && runs cmake-$series/first-checked &&
+        runs env -u LD_LIBRARY_PATH cmake-$series/first-static
 }
 language first.c-by-cmake 'gcc cmake' by_cmake
 other_series() {
-    local version
-    for version in 0.7 0.9 0.8.99 1; do
-        why="version $version is found" && ! configured $version || return
+    local other
+    for other in ${series%.*}.$((${series#*.} - 1)) ${series%.*}.$((${series#*.} + 1)) $series.999 1.0; do
+        why="version $other is found" && ! configured $other || return
     done
 }
 language cmake-refuses-other-series 'gcc cmake' other_series

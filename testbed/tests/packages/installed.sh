@@ -19,7 +19,7 @@ home() { # COMMAND...: it says that the blocks came home
 files() { find / -xdev \( -path /proc -o -path /root -o -path /tmp -o -path /var \) -prune -o -print | sort; }
 
 say "install"
-$apt install --no-install-recommends man-db cmake g++ pkg-config bindgen rustc python3-cffi >/dev/null
+$apt install --no-install-recommends man-db cmake g++ pkg-config bindgen libclang-dev rustc python3-cffi >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 files >"$work/before"
