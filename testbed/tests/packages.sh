@@ -33,7 +33,7 @@ files() { (cd "$1" && find . ! -type d | sed 's/\.gz$//' | sort); }
 complete() {
     make install CHECKED=1 DESTDIR="$scratch/installed" PREFIX=/usr LIBDIR="/usr/lib/$triplet" || return
     files "$scratch/installed" | sed 's|/zsh/site-functions/|/zsh/vendor-completions/|' | grep -vx ./usr/share/locus/LICENSE |
-        if ls build/deb/ggml-locus_*.deb; then cat; else grep -vE '/lib/[^/]*/locus/|/share/locus/ggml/'; fi >"$scratch/wanted" 2>&1
+        if ls build/deb/ggml-locus_*.deb >&2; then cat; else grep -vE '/lib/[^/]*/locus/|/share/locus/ggml/'; fi >"$scratch/wanted"
     why=$(files "$root" | grep -v '^./usr/share/\(doc\|lintian\)/' | diff "$scratch/wanted" - | head -n 5)
     [ -z "$why" ]
 }
