@@ -96,8 +96,8 @@ endforeach()
 CMAKE
 configured() { cmake -S . -B "cmake-$1" -DCMAKE_PREFIX_PATH="$root/usr" -DWANTED="$1" -DEXAMPLES="$examples" -Wno-dev; }
 by_cmake() {
-    why= && configured $series && cmake --build cmake-$series && runs cmake-$series/first-locus && runs cmake-$series/first-checked &&
-        runs env -u LD_LIBRARY_PATH cmake-$series/first-static
+    why= && configured $series && cmake --build cmake-$series && runs cmake-$series/first-locus &&
+        runs cmake-$series/first-checked && runs env -u LD_LIBRARY_PATH cmake-$series/first-static
 }
 language first.c-by-cmake 'gcc cmake' by_cmake
 other_series() {
