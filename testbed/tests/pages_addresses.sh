@@ -29,6 +29,7 @@ ansible/README.md | 90 seconds|\(five minutes\)|ten minutes | what a command tak
 testbed/cli/README.md | two minutes of timing | what a command takes
 experiments/README.md | 95 % intervals | the confidence of what is in the table
 logs/README.md | by 744 s at line 21 | `locus verify` says it, of that line
+placement/README.md | locus \d+\.\d+ REQUIRED | a version
 testbed/guest/README.md | more than 10 s plus a tenth | a limit
 testbed/matrix/README.md | five seconds to a minute | what a command takes
 testbed/record/README.md | version: "1\.0" | a format
