@@ -264,12 +264,24 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     return grow_several(owner, table, count);
 }
 
+// Do the blocks from `first` to before `end` name this home? A handle that was damaged is the pool's to refuse.
 static bool all_own(const struct locus_owner *owner, const struct locus_table *table, uint32_t first, uint32_t end)
 {
+    if (table->homes == owner->hot.home_bit)
+        return true;
     for (uint32_t i = first; i < end; i++)
         if (locus_block_home(table->blocks[i]) != owner->hot.pool->home)
             return false;
     return true;
+}
+
+// It ends before what a sliding window has left.
+static __attribute__((cold, noinline)) int truncate_slow(struct locus_owner *owner, struct locus_table *table, uint32_t keep)
+{
+    int error = locus_owner_truncate(owner, table, table->dropped);
+    if (!error)
+        table->count = table->dropped = keep;
+    return error;
 }
 
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep)
@@ -281,12 +293,12 @@ int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, u
         return -EINVAL;
     if (keep >= table->count)
         return 0;
-    uint32_t first = keep > table->dropped ? keep : table->dropped;
-    if (!all_own(owner, table, first, table->count))
+    if (__builtin_expect(keep < table->dropped, 0))
+        return truncate_slow(owner, table, keep);
+    if (!all_own(owner, table, keep, table->count))
         return -EXDEV;
-    locus_pool_free_bulk(owner->hot.pool, table->count - first, table->blocks + first, table->tag);
+    locus_pool_free_bulk(owner->hot.pool, table->count - keep, table->blocks + keep, table->tag);
     table->count = keep;
-    table->dropped = keep < table->dropped ? keep : table->dropped;
     table->homes = table_homes(table);
     return 0;
 }
@@ -310,28 +322,33 @@ int locus_owner_drop_before(struct locus_owner *owner, struct locus_table *table
 static uint32_t own_blocks(const struct locus_owner *owner, const struct locus_table *table)
 {
     if (table->homes == owner->hot.home_bit)
-        return table->count - table->dropped;
+        return table->count;
     uint32_t own = 0;
-    for (uint32_t i = table->dropped; i < table->count; i++)
+    for (uint32_t i = 0; i < table->count; i++)
         own += locus_block_home(table->blocks[i]) == owner->hot.pool->home;
     return own;
 }
 
-static __attribute__((cold, noinline)) int retire_fault(const struct locus_owner *owner, struct locus_table *table)
+// Why the table may not go. Or it does, but first what a sliding window has left moves to its front: drains know nothing of what
+// was dropped.
+static __attribute__((cold, noinline)) int retire_slow(struct locus_owner *owner, struct locus_table *table)
 {
     if (!holds_role(owner))
         return -EPERM;
     if (table->state != LOCUS_TABLE_LIVE)
         return -EINVAL;
-    table->count = table->dropped = 0;
-    return -ENODATA;
+    table->count -= table->dropped;
+    memmove(table->blocks, table->blocks + table->dropped, table->count * sizeof *table->blocks);
+    table->dropped = 0;
+    return table->count ? locus_owner_retire(owner, table) : -ENODATA;
 }
 
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
 {
     RULE(holds_role(owner), RULE_ROLE);
-    if (!((int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > table->dropped))) // one branch for all
-        return retire_fault(owner, table);
+    bool usual = (int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > 0) & !table->dropped; // one branch
+    if (__builtin_expect(!usual, 0))
+        return retire_slow(owner, table);
     table->state = LOCUS_TABLE_RETIRED;
     table->push_to = table->homes;
     table->retired_by = (uint8_t)owner->hot.pool->home;

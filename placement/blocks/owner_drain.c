@@ -54,7 +54,6 @@ static struct locus_table *table_of(const struct locus_owner *owner, struct locu
 static void reclaim(struct locus_owner *owner, struct locus_table *table)
 {
     table->count = 0;
-    table->dropped = 0;
     table->homes = 0;
     table->state = LOCUS_TABLE_LIVE;
     table->reclaimed_next = NULL;
@@ -86,7 +85,7 @@ static inline bool is_divisible(const struct locus_pool *pool)
     return pool->reuse != LOCUS_REUSE_FIFO && !pool->keeper;
 }
 
-// Frees the first `left` of the blocks that were not dropped, as far as the budget goes.
+// Frees the table's first `left` blocks, as far as the budget goes.
 static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
 {
     bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
@@ -96,13 +95,12 @@ static void drain_table(struct locus_owner *owner, struct locus_table *table, ui
     }
     bool whole = left <= arrival->budget || !is_divisible(owner->hot.pool);
     uint32_t now = whole ? left : (uint32_t)arrival->budget;
-    uint32_t first = table->dropped + left - now;
+    const locus_block *blocks = table->blocks + left - now;
     if (__builtin_expect(!whole, 0)) {
         owner->open = table;
         owner->open_left = left - now;
     }
-    arrival->freed +=
-        alone ? pool_free(owner->hot.pool, now, table->blocks + first, table->tag) : free_own(owner, table, first, first + now);
+    arrival->freed += alone ? pool_free(owner->hot.pool, now, blocks, table->tag) : free_own(owner, table, left - now, left);
     arrival->budget -= now < arrival->budget ? now : arrival->budget;
     if (!whole)
         return;
@@ -139,7 +137,7 @@ static inline struct locus_table *next_table(struct locus_owner *owner, uint32_t
         return table;
     }
     table = next_from(owner, &owner->hot.lanes[owner->lane], &owner->hot.ends[owner->lane]);
-    *left = table ? table->count - table->dropped : 0;
+    *left = table ? table->count : 0;
     return table;
 }
 

@@ -23,8 +23,10 @@ int main(void)
     unsigned homes = locus_domain_homes(domain);
     struct locus_home_report *reports = calloc(homes, sizeof *reports);
     error = reports ? locus_domain_check(domain, reports) : 1;
-    for (unsigned i = 0; i < homes && !error; i++)
-        printf("home %u, node %d: %s\n", i, reports[i].node, reports[i].condition == LOCUS_HOME_OK ? "well" : "not well");
+    for (unsigned i = 0; i < homes && !error; i++) {
+        bool well = reports[i].condition == LOCUS_HOME_OK;
+        printf("node %d is %s\n", reports[i].node, well ? "well" : "not well");
+    }
     free(reports);
     locus_domain_close(domain);
     return error != 0;

@@ -29,14 +29,22 @@ int main(void)
     memory.block_bytes = 65536;
     role.lanes = 1;
     struct locus_owner *owner;
-    if (locus_pool_open(&role.pool, &memory) || locus_owner_open(&owner, &role))
+    if (locus_pool_open(&role.pool, &memory))
+        return 1;
+    if (locus_owner_open(&owner, &role))
         return 1;
     struct request request;
     request.route = locus_route_new();
     request.table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, 8));
+    if (locus_route_add(request.route, owner, 0))
+        return 1;
+    if (locus_table_init(request.table, 1, 8, 16))
+        return 1;
+
     int result = 0;
-    if (locus_route_add(request.route, owner, 0) || locus_table_init(request.table, 1, 8, 16) ||
-        locus_owner_spawn(owner, 0, step, &request) || locus_owner_join(owner, &result))
+    if (locus_owner_spawn(owner, 0, step, &request))
+        return 1;
+    if (locus_owner_join(owner, &result))
         return 1;
     locus_owner_close(owner);
     locus_pool_close(role.pool);

@@ -32,7 +32,7 @@ sub spit {
 sub head { return sprintf ".TH %s %d \"\" \"LOCUS %s\" \"%s\"\n.nh\n.ad l\n", uc $_[0], $_[1], $version, $_[2] }
 
 # Names of headers are names of pages.
-our $linked = sub { return $_[0] =~ s{(?<![/\w])(\w+)\.h\b}{$1 eq 'locus' ? 'liblocus(7)' : $text{$1} ? "locus_$1(3)" : $&}ger };
+our $linked = sub { return $_[0] =~ s{(?<![/\w])(\w+)\.h\b}{$1 eq 'locus' ? 'liblocus(7)' : $text{$1} && $1 ne 'ggml' ? "locus_$1(3)" : $&}ger };
 sub opened { return paragraphs($_[0] =~ s/^(?:[a-z_0-9]+: )?(.)/\U$1/r) }
 sub uncomment { return join "\n", map { s{^// ?}{}r } @_ }
 sub bare { return $_[0] =~ s/\s*__attribute__\s*(\((?:[^()]|(?1))*\))//gr =~ s{\s*//.*}{}mgr =~ s/\s+/ /gr =~ s/^ | ?;? ?$//gr }
@@ -168,7 +168,7 @@ for my $header (sort grep { $_ ne 'locus' && $_ ne 'ggml' } keys %text) {
         FUNCTIONS => $functions,
         TYPES => $types,
         ERRORS => @names ? "What can fail returns 0, or a negative errno value such as \\-EINVAL;\n"
-            . "above stands which, and when. errno itself says nothing.\n" : '',
+            . "each function above says which, and when. errno itself says nothing.\n" : '',
         THREADS => paragraphs(join "\n\n", map { s/^Threads[:.] (.)/\U$1/r } @threads),
         EXAMPLE => example($header),
         'SEE ALSO' => join(', ', '\fBliblocus\fR(7)', map { "\\fBlocus_$_\\fR(3)" } sort keys %see) . "\n",

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 
 our $linked = sub { return $_[0] }; # what names of files become
-my $columns = 69; # of a page 80 wide, less its margins
+my ($columns, $wide) = (69, 77); # of a page 80 wide, less its margins; and of code, which may begin further left
 
 # Text in which roff must see neither commands nor escapes.
 sub escaped {
@@ -36,9 +36,9 @@ sub verbatim {
 sub code {
     my @lines;
     for (map { s/\s+$//r } @_) {
-        if (length > $columns && s{^(\s*)(\S.*?)\s*(// .*)}{$1$2}) {
+        if (length > $wide && s{^(\s*)(\S.*?)\s*(// .*)}{$1$2}) {
             my ($margin, $comment) = ($1, $3);
-            while (length "$margin$comment" > $columns && $comment =~ s/^(.{20,@{[$columns - length $margin]}}) (.*)/$1/) {
+            while (length "$margin$comment" > $wide && $comment =~ s/^(.{20,@{[$wide - length $margin]}}) (.*)/$1/) {
                 my $rest = "// $2";
                 push @lines, "$margin$comment";
                 $comment = $rest;
@@ -47,7 +47,7 @@ sub code {
         }
         my ($margin) = /^(\s*)/;
         for my $between (' \|\|', ',', '[({=]') {
-            while (length > $columns && /^(.{20,$columns}$between) ?(.+)/) {
+            while (length > $wide && /^(.{20,$wide}$between) ?(.+)/) {
                 push @lines, $1;
                 $_ = "$margin        $2";
             }
@@ -74,7 +74,8 @@ sub block {
             || $listed && $line =~ /^  (\S+(?: \S+)*)  +(\S.*)/
             || $listed && @lines && $lines[0] =~ /^ {6,}\S/ && $line =~ /^  (\S+(?: \S+)*)$/) {
             my ($term, @rest) = ($1, defined $2 ? $2 : ());
-            push @rest, shift @lines while @lines && $lines[0] =~ /^ {3,}\S/;
+            my $deeper = 1 + ($line =~ /^ {4}/ ? 4 : 2);
+            push @rest, shift @lines while @lines && $lines[0] =~ /^ {$deeper,}\S/;
             $term = escaped($linked->($term)) =~ s/"/\\(dq/gr;
             $roff .= ".TP\n.B \"$term\"\n" . marked(join "\n", map { s/^ +//r } @rest) . "\n";
             $in = 'list';

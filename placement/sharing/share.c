@@ -168,10 +168,10 @@ static inline struct extent extent_of(const struct share_write *write, const str
 static inline int write_fault(const struct share_write *write, const struct extent *extent)
 {
     const struct locus_table *table = write->table;
-    if (!locus_owner_held_here(write->owner))
+    if (!holds_role(write->owner))
         return -EPERM;
-    if (table->state != LOCUS_TABLE_LIVE || extent->token_bytes == 0 || extent->begin + (extent->used > 0) > table->count ||
-        extent->begin < table->dropped)
+    uint64_t left = table->count - table->dropped, before = extent->begin - table->dropped; // in a dropped block: beyond all tables
+    if (table->state != LOCUS_TABLE_LIVE || extent->token_bytes == 0 || before >= left + (extent->used == 0))
         return -EINVAL;
     return extent->end > table->capacity ? -ENOSPC : 0;
 }

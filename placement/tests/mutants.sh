@@ -102,7 +102,8 @@ mutant exclusive-lane-loses-its-ring $drains owner_lane_test \
     's/!= LOCUS_LANE_EXCLUSIVE\) \/\/ told/!= LOCUS_LANE_UNUSED) \/\/ told/'
 mutant budget-without-effect $drains owner_lane_test 's/bool whole = left <= /bool whole = true || left <= /'
 mutant budget-is-spent-once $drains owner_lane_test 's/arrival->budget -= .*/arrival->budget -= now > 1;/'
-mutant budget-frees-from-the-front $drains owner_lane_test 's/first = table->dropped \+ left - now;/first = table->count - left;/'
+mutant budget-frees-from-the-front $drains owner_lane_test \
+    's/blocks = table->blocks \+ left - now;/blocks = table->blocks + table->count - left;/'
 mutant budget-forgets-its-table $drains owner_lane_test 's/^        owner->open = table;/        owner->open = NULL;/'
 mutant budget-forgets-the-rest $drains owner_lane_test 's/owner->hot.unfinished = .*/owner->hot.unfinished = false;/'
 mutant budget-hands-back-half-a-table $drains owner_lane_test 's/^    if \(!whole\)$/    if (false)/'
@@ -130,15 +131,21 @@ mutant inlined-address-of-the-next-block $taken owner_lane_test \
     's/return hot->base \+ locus_block_index\(block\)/return hot->base + (locus_block_index(block) + 1)/'
 mutant drain-drops-one-table-in-64 $drains pool_stress \
     's/^( +)(drain_table\(owner, table, .*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
-mutant drain-looks-at-dropped-blocks $drains owner_drop_test 's/table->count - table->dropped : 0/table->count : 0/'
-mutant drain-begins-among-the-dropped $drains owner_drop_test 's/first = table->dropped \+ left - now/first = left - now/'
-mutant table-comes-back-with-its-window $drains owner_drop_test 's/^    table->dropped = 0;//'
-mutant dropped-blocks-are-in-flight $owner owner_drop_test 's/return table->count - table->dropped;/return table->count;/'
-mutant retired-with-nothing-in-it $owner owner_drop_test 's/\(table->count > table->dropped\)\)\) /(table->count > 0))) /'
+mutant window-hides-what-is-left $owner owner_drop_test 's/^    memmove\(table->blocks, table->blocks \+ table->dropped, .*//'
+mutant window-stays-when-the-table-goes $owner owner_drop_test 's/^    table->dropped = 0;//'
+mutant dropped-blocks-go-home $owner owner_drop_test 's/^    table->count -= table->dropped;//'
+mutant dropped-blocks-are-in-flight $owner owner_drop_test 's/ & !table->dropped;/;/'
+mutant retired-with-nothing-in-it $owner owner_drop_test '/^static .* retire_slow/,/^}/s/ : -ENODATA;/ : 0;/'
 mutant truncate-frees-what-was-dropped $owner owner_drop_test \
-    's/first = keep > table->dropped \? keep : table->dropped/first = keep/'
+    's/\(keep < table->dropped, 0\)/(false, 0)/'
 mutant truncate-leaves-the-window-behind-its-end $owner owner_drop_test \
-    's/table->dropped = keep < table->dropped \? keep : table->dropped;//'
+    's/table->count = table->dropped = keep;/table->count = keep;/'
+mutant truncate-into-the-window-leaves-blocks $owner owner_drop_test \
+    's/int error = locus_owner_truncate\(owner, table, table->dropped\);/int error = 0;/'
+mutant truncate-into-the-window-in-spite-of-a-foreign-block $owner owner_drop_test \
+    '/^static .* truncate_slow/,/^}/s/if \(!error\)/if (true)/'
+mutant table-of-several-homes-is-taken-for-own $owner owner_drop_test \
+    '/^static bool all_own/,/^}/s/if \(table->homes == owner->hot.home_bit\)/if (true)/'
 mutant foreign-block-is-dropped $owner owner_drop_test 's/if \(!all_own\(owner, table, first, end\)\)/if (false)/'
 mutant block-is-dropped-before-its-last-token placement/blocks/owner_internal.h owner_drop_test \
     's/end = position \/ table->tokens_per_block;/end = position \/ table->tokens_per_block + 1;/'
@@ -158,7 +165,7 @@ mutant back-pressure-waits-one-block-late $owner backpressure_stress \
 mutant hand-back-by-every-home $drains table_test 's/alone \|\| __atomic_sub_fetch/true || __atomic_sub_fetch/'
 mutant hand-back-too-early $drains homes_stress '/\/\/ D2$/s/== 0\)/== 1)/'
 mutant every-home-refuses-a-damaged-handle $drains table_test 's/lowest = \(table->homes & \(home_bit - 1\)\) == 0/lowest = true/'
-mutant truncate-frees-before-it-looks $owner owner_test 's/if \(!all_own\(owner, table, first, table->count\)\)/if (false)/'
+mutant truncate-frees-before-it-looks $owner owner_test 's/if \(!all_own\(owner, table, keep, table->count\)\)/if (false)/'
 mutant spawned-thread-keeps-the-role $thread owner_role_test '/^static void spawned_end/,/^}/s/locus_owner_leave/(void)/'
 mutant spawned-thread-leaves-only-when-it-returns $thread owner_role_test \
     's/pthread_cleanup_push\(spawned_end.*/{/; s/pthread_cleanup_pop\(1\);/spawned_end(owner); }/'
@@ -173,7 +180,7 @@ mutant grow-of-many-blocks-asks-for-no-role $inlined owner_lane_test \
     's/has\(pool, count\) && locus_owner_is_here\(hot\)/has(pool, count)/'
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
-mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
+mutant retire-asks-for-no-role $owner owner_role_test 's/usual = \(int\)holds_role\(owner\) \& /usual = /'
 mutant drain-asks-for-no-role $drains owner_role_test '/^uint32_t locus_owner_drain_slow/,/^}/s/holds_role\(owner\) \?/true ?/'
 mutant drain-with-a-budget-asks-for-no-role $drains owner_lane_test \
     '/^uint32_t locus_owner_drain_some/,/^}/s/holds_role\(owner\) \?/true ?/'
@@ -320,7 +327,7 @@ mutant next-use-is-asked $shared share_test 's/^        pool->sharing\[index\] =
 mutant foreign-block-is-taken-over $share domain_share_test 's/return locus_block_home\(block\) == pool->home &&$/return/'
 mutant fork-shares-what-was-dropped $share share_test 's/count - dropped, from->blocks \+ dropped/count, from->blocks/'
 mutant fork-forgets-the-window $share share_test 's/^    to->dropped = dropped;//'
-mutant write-into-what-was-dropped $share share_test 's/^        extent->begin < table->dropped\)/        false)/'
+mutant write-into-what-was-dropped $share share_test 's/before = extent->begin - table->dropped;/before = extent->begin;/'
 mutant leavers-without-room placement/domain/domain_write.c domain_share_test \
     's/if \(foreign > leavers->capacity - leavers->count\)/if (false)/'
 mutant foreign-handle-is-lost $share domain_share_test 's/error = locus_table_append\(write->leavers, old\);/error = 0;/'

@@ -133,6 +133,8 @@ Test(owner_drop, what_is_refused_changes_nothing)
     cr_assert(table->dropped == 0 && pool_stats(&world).outstanding == 1);
     cr_assert_eq(locus_owner_drop_before(world.owner, table, TOKENS), 0);
     cr_assert_eq(table->homes, 2);
+    cr_assert_eq(locus_owner_truncate(world.owner, table, 0), -EXDEV);
+    cr_assert(table->count == 2 && table->dropped == 1 && table->homes == 2);
     retired(&world, 1, 1);
     cr_assert_eq(locus_owner_drop_before(world.owner, world.tables[1], TOKENS), -EINVAL, "it is retired");
     cr_assert_eq(locus_table_append(table, LOCUS_BLOCK_NONE), -EINVAL);

@@ -48,7 +48,7 @@ struct locus_adapters_config {
     struct locus_tier *cold;
     struct locus_tier *warm;    // NULL: WARM is as COLD
     const struct locus_adapter_policy *policy; // NULL: lru
-    struct locus_adapter_policy_config policy_config;  // its cost_ns is copied
+    struct locus_adapter_policy_config policy_config; // its cost_ns is copied
 };
 
 // Finds the adapters that the cold tier has: of each number the newest version, the older ones are dropped. Its keys are ours:

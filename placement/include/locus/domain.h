@@ -129,7 +129,7 @@ struct locus_domain_stats {
     uint64_t blocks_borrowed;   // lent to this home
     uint64_t blocks_returned;   // of these, returned unused; the others went into tables
     uint64_t blocks_lent;       // by this home
-    uint64_t blocks_lent_unused;     // of these, came back unused
+    uint64_t blocks_lent_unused; // of these, came back unused
     uint64_t blocks_late;       // taken for a request that was then cancelled, and put back: never lent
     uint64_t declined;          // requests to this home that it declined
     uint64_t waits, wait_ns;    // grows of this home that had to wait, and for how long
@@ -141,7 +141,7 @@ void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct
 enum locus_home_condition {     // from best to worst
     LOCUS_HOME_OK,
     LOCUS_HOME_SHRUNK,          // the node has less memory than when the domain was opened
-    LOCUS_HOME_MIGRATED,           // the kernel has moved some of the home's pages to other nodes
+    LOCUS_HOME_MIGRATED,        // the kernel has moved some of the home's pages to other nodes
     LOCUS_HOME_OFFLINE,         // the node no longer has memory
 };
 

@@ -28,8 +28,8 @@
 // denormals (neither FTZ nor DAZ, which -ffast-math sets).
 // Memory: none is allocated; both arrays are the caller's, and must not overlap.
 // Cost: O(count), one pass. Beyond the caches, bound by memory.
-#ifndef LOCUS_QUANT_H
-#define LOCUS_QUANT_H
+#ifndef LOCUS_INT8_H
+#define LOCUS_INT8_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -137,7 +137,7 @@ struct locus_lane {
     uint32_t taken
         __attribute__((aligned(LOCUS_CACHE_LINE)));           // atomic: messages, as last acknowledged; the owner's, for the pusher
     uint32_t mode;              // atomic: enum locus_lane_mode; whoever makes a route
-    uint32_t sent __attribute__((aligned(LOCUS_CACHE_LINE)));  // messages; the pusher's
+    uint32_t sent __attribute__((aligned(LOCUS_CACHE_LINE))); // messages; the pusher's
     uint32_t limit;             // up to here it may send before it has to look again
     bool detours;               // the last message went to the mailbox
     uintptr_t slots[LOCUS_LANE_SLOTS] __attribute__((aligned(LOCUS_CACHE_LINE)));

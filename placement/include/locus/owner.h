@@ -5,8 +5,8 @@
 // It is a role, not a thread. Either the engine's scheduler thread on that node adopts it, or the library spawns a thread, pins
 // it to the node and calls the engine's step function there.
 //
-// Threads: unless a comment says otherwise, every function below that takes an owner is *owner context*: only the thread that holds
-// the role may call it. For any other thread it changes nothing and returns -EPERM, or the result for nothing to do (drain: 0,
+// Threads: unless its comment says otherwise, a function that takes an owner is *owner context*: only the thread that holds the
+// role may call it. For any other thread it changes nothing and returns -EPERM, or the result for nothing to do (drain: 0,
 // next_reclaimed: NULL).
 //
 //     scheduler (owner context)                      worker (any thread)
@@ -94,8 +94,9 @@ int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, u
 // 0, -EINVAL (not LIVE), or -EXDEV: one of them belongs to another home, and nothing is freed (locus_domain_drop_before).
 int locus_owner_drop_before(struct locus_owner *owner, struct locus_table *table, uint64_t position);
 
-// Declares that the request is finished and its table is about to be pushed. 0, -EINVAL (not LIVE), or -ENODATA: it holds no
-// blocks, so nothing has to go home; it is empty now and can be used again at once.
+// Declares that the request is finished and its table is about to be pushed. A table of which blocks were dropped loses their
+// places: positions mean nothing from here on. 0, -EINVAL (not LIVE), or -ENODATA: it holds no blocks, so nothing has to go home;
+// it is empty now and can be used again at once.
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 
 // Frees everything that has arrived. Returns the number of blocks that came home.

@@ -53,9 +53,9 @@ extern const struct locus_score_ops locus_score_lru, locus_score_weighted;
     static const struct locus_score_ops *const variable##_entry __attribute__((used, retain, section("locus_scores"))) = &(variable)
 
 enum locus_evict_reason {
-    LOCUS_EVICTED_FOR_ROOM,           // an allocation found no room
+    LOCUS_EVICTED_FOR_ROOM,     // an allocation found no room
     LOCUS_EVICTED_BY_WATERMARK,
-    LOCUS_EVICTED_ON_REQUEST,          // locus_pages_evict()
+    LOCUS_EVICTED_ON_REQUEST,   // locus_pages_evict()
 };
 #define LOCUS_EVICT_REASONS 3u
 

@@ -69,7 +69,7 @@ enum locus_free_error {
     LOCUS_FREE_RANGE,           // the pool has no such block
     LOCUS_FREE_NOT_HELD,        // other tags hold the block, or one that shared it or found it cached, but not this one (share.h)
     LOCUS_FREE_NOT_RETIRED,     // a whole table (owner.h): pushed twice, or never declared; the block is LOCUS_BLOCK_NONE
-    LOCUS_FREE_MISROUTED,          // a whole table: it holds blocks of homes that its route does not have. It is still RETIRED
+    LOCUS_FREE_MISROUTED,       // a whole table: it holds blocks of homes that its route does not have. It is still RETIRED
     LOCUS_FREE_ERRORS_COUNT,
 };
 

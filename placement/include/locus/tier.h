@@ -111,7 +111,7 @@ const char *locus_tier_why(const struct locus_tier *tier);
 struct locus_tier_stats {
     uint64_t objects, units_free, units, unit_bytes; // now
     uint64_t bytes, bytes_held; // of the objects now: as they were given, and as they are stored
-    uint64_t stores, loads, drops;      // completed without an error
+    uint64_t stores, loads, drops; // completed without an error
     uint64_t bytes_stored, bytes_loaded; // by these, as given
     uint64_t failed;            // done() with an error
     uint64_t refused_checksum;  // of these: loads that a checksum refused
