@@ -25,7 +25,7 @@ int main(void)
     error = reports ? locus_domain_check(domain, reports) : 1;
     for (unsigned i = 0; i < homes && !error; i++) {
         bool well = reports[i].condition == LOCUS_HOME_OK;
-        printf("node %d is %s\n", reports[i].node, well ? "well" : "not well");
+        printf("node %d is %swell\n", reports[i].node, well ? "" : "not ");
     }
     free(reports);
     locus_domain_close(domain);

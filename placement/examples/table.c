@@ -12,7 +12,7 @@ int main(void)
     struct locus_table *table = memory;
     if (!table || locus_table_init(table, 1, 4, 16))
         return 1;
-    printf("%d tokens: %d blocks\n", 40, (int)locus_table_blocks_for(table, 40));
+    printf("40 tokens: %d blocks\n", (int)locus_table_blocks_for(table, 40));
 
     // An engine gets blocks by locus_owner_grow(), and makes none.
     for (unsigned i = 0; i < 3; i++)

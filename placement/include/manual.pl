@@ -11,7 +11,7 @@ use File::Path 'make_path';
 require './placement/include/roff.pl';
 
 my ($folder, @headers) = @ARGV;
-my %text = map { basename($_, '.h') => slurp($_) } @headers;
+my %text = map { basename($_, '.h') => slurp($_) } grep { !/ggml\.h$/ } @headers; # which is not the library's
 my ($version) = $text{version} =~ /LOCUS_VERSION "(.*)"/;
 
 sub slurp {
@@ -32,7 +32,7 @@ sub spit {
 sub head { return sprintf ".TH %s %d \"\" \"LOCUS %s\" \"%s\"\n.nh\n.ad l\n", uc $_[0], $_[1], $version, $_[2] }
 
 # Names of headers are names of pages.
-our $linked = sub { return $_[0] =~ s{(?<![/\w])(\w+)\.h\b}{$1 eq 'locus' ? 'liblocus(7)' : $text{$1} && $1 ne 'ggml' ? "locus_$1(3)" : $&}ger };
+our $linked = sub { return $_[0] =~ s{(?<![/\w])(\w+)\.h\b}{$1 eq 'locus' ? 'liblocus(7)' : $text{$1} ? "locus_$1(3)" : $&}ger };
 sub opened { return paragraphs($_[0] =~ s/^(?:[a-z_0-9]+: )?(.)/\U$1/r) }
 sub uncomment { return join "\n", map { s{^// ?}{}r } @_ }
 sub bare { return $_[0] =~ s/\s*__attribute__\s*(\((?:[^()]|(?1))*\))//gr =~ s{\s*//.*}{}mgr =~ s/\s+/ /gr =~ s/^ | ?;? ?$//gr }
@@ -142,7 +142,7 @@ sub example {
 }
 
 my %led;
-for my $header (sort grep { $_ ne 'locus' && $_ ne 'ggml' } keys %text) {
+for my $header (sort grep { $_ ne 'locus' } keys %text) {
     my ($opening, @groups) = parsed($text{$header});
     my @threads = grep { /^Threads[:.] / } my @paragraphs = split /\n\n|\n(?=[A-Z][a-z]+: )/, $opening;
     my ($summary) = $paragraphs[0] =~ /^(?:[a-z_0-9]+: )?(.+?)(?:\.(?:\s|$)|:\n|$)/s;

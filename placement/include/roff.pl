@@ -32,19 +32,10 @@ sub verbatim {
     return ".PP\n.in $in\n.nf\n" . escaped(join '', map { s/\s*$/\n/r } @_) . ".fi\n.in\n";
 }
 
-# C, in lines that fit: a comment at the end of a long line goes before it, and the line is broken between its parts.
+# C, in lines that fit: one that is too long is broken between its parts.
 sub code {
     my @lines;
     for (map { s/\s+$//r } @_) {
-        if (length > $wide && s{^(\s*)(\S.*?)\s*(// .*)}{$1$2}) {
-            my ($margin, $comment) = ($1, $3);
-            while (length "$margin$comment" > $wide && $comment =~ s/^(.{20,@{[$wide - length $margin]}}) (.*)/$1/) {
-                my $rest = "// $2";
-                push @lines, "$margin$comment";
-                $comment = $rest;
-            }
-            push @lines, "$margin$comment";
-        }
         my ($margin) = /^(\s*)/;
         for my $between (' \|\|', ',', '[({=]') {
             while (length > $wide && /^(.{20,$wide}$between) ?(.+)/) {
@@ -74,7 +65,7 @@ sub block {
             || $listed && $line =~ /^  (\S+(?: \S+)*)  +(\S.*)/
             || $listed && @lines && $lines[0] =~ /^ {6,}\S/ && $line =~ /^  (\S+(?: \S+)*)$/) {
             my ($term, @rest) = ($1, defined $2 ? $2 : ());
-            my $deeper = 1 + ($line =~ /^ {4}/ ? 4 : 2);
+            my $deeper = $line =~ /^ {4}/ ? 5 : 3;
             push @rest, shift @lines while @lines && $lines[0] =~ /^ {$deeper,}\S/;
             $term = escaped($linked->($term)) =~ s/"/\\(dq/gr;
             $roff .= ".TP\n.B \"$term\"\n" . marked(join "\n", map { s/^ +//r } @rest) . "\n";

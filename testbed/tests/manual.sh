@@ -93,10 +93,12 @@ check the-first-program-of-the-README-is-first.c readme_same
 shown() { # the program in a page, as a reader copies it
     sed -n '/^\.SH EXAMPLE/,/^\.SH/p' "$1" | sed -n '/^\.nf/,/^\.fi/{/^\.[a-z]/!p}' | sed 's/^\\&//; s/\\-/-/g; s/\\e/\\/g'
 }
-copied() {
-    local page name
+copied() { # each as it stands in its file, no line broken
+    local page name source
     for page in "$pages"/man7/liblocus.7 "$pages"/man3/locus_{owner,table,pool,domain,region}.3; do
-        name=${page##*/} && shown "$page" >"$scratch/$name.c" && why="$name: it does not build" &&
+        name=${page##*/} source=${name#locus_} source=${source%.3} source=placement/examples/${source/liblocus.7/first}.c
+        shown "$page" >"$scratch/$name.c" && why="$name is not $source" &&
+            sed '1,/^#include/{/^#include/!d}' "$source" | cmp - "$scratch/$name.c" && why="$name: it does not build" &&
             $compiler "$scratch/$name.c" -o "$scratch/$name" -L"$build" -llocus && why="$name: it fails" &&
             LD_LIBRARY_PATH=$build "$scratch/$name" >"$out" || return
         [[ $name != liblocus.7 ]] || { why="$name: $(<"$out")" && [ "$(<"$out")" = '8 blocks came home' ]; } || return

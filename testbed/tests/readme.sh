@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# README.md at the top is a page for newcomers: its length, how many numbers its text has, and that its links, its make targets and
-# what its commands print are so. Its program is install_test.sh's, its picture pages_addresses.sh's and pages_figures.sh's. LOCUS
-# names the program.
+# README.md at the top is a page for newcomers: its length, how many figures it has, and that its links, its make targets and what
+# its commands print are so. Its program is install_test.sh's, its picture pages_addresses.sh's and pages_figures.sh's. LOCUS names
+# the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/tests/cases.bash
 
-lines=$(wc -l <README.md) numbers=$(sed '/^    #include <locus/,/^    }$/d' README.md | grep -oE '[0-9]+(\.[0-9]+)?' | wc -l)
+lines=$(wc -l <README.md) numbers=$(grep -oE '[0-9]+(\.[0-9]+)?' README.md | wc -l)
 holds it_is_short "$lines lines" [ "$lines" -le 90 ]
-holds it_has_few_numbers "$numbers" [ "$numbers" -le 10 ]
+holds it_has_few_numbers "$numbers" [ "$numbers" -le 15 ]
 holds numa_is_in_the_title_and_the_first_sentence "$(head -n 3 README.md)" eval \
     '[[ $(sed -n 1p README.md) == *NUMA* && $(sed -n 3p README.md | cut -d . -f 1) == *NUMA* ]]'
 holds the_caveat_is_before_the_commands "it is not" eval \
