@@ -96,6 +96,7 @@ void pool_region_config(const struct locus_pool_config *config, struct locus_reg
         .nodes = config->nodes,
         .populate = config->populate,
         .memory = config->memory,
+        .windows = config->windows,
     };
 }
 

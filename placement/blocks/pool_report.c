@@ -109,6 +109,8 @@ const char *pool_config_fault(const struct locus_pool_config *config)
         return "memory must be set with LOCUS_BACKING_CALLER, and only then";
     if (config->memory && bytes > config->memory_bytes)
         return "memory_bytes is too small for the blocks";
+    if (config->windows && config->backing == LOCUS_BACKING_HEAP)
+        return "windows show a region, and LOCUS_BACKING_HEAP has none";
     return NULL;
 }
 

@@ -18,18 +18,26 @@
 // limit have fewer pages, the first touch ends in SIGBUS, and a look at the free pages would race with other processes.
 // MADV_POPULATE_WRITE answers EFAULT instead, so it needs no check either.
 //
+// A span with `windows` is a memfd, mapped over the reservation in the same way. Its file is closed at once: mremap makes further
+// mappings of it from this one (placement/blocks/window.c), and a forked child inherits nothing of it.
+//
 // The caller's memory is placed and populated in the same way, but not mapped, guarded, advised or unmapped.
 //
 // The guards also give the span a line of its own in /proc/self/numa_maps, on which region_verify.c relies.
 #include "placement/base/config.h"
 #include "placement/memory/region_internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
 #endif
 
 #define MIB ((size_t)1 << 20)
@@ -65,6 +73,8 @@ const char *region_config_fault(const struct locus_region_config *config)
         return "the caller's memory ends beyond the address space";
     if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
         return "the caller's memory does not begin and end on a page boundary";
+    if (config->windows && (config->policy == LOCUS_POLICY_INTERLEAVE || config->policy == LOCUS_POLICY_WEIGHTED_INTERLEAVE))
+        return "windows need another policy: interleaving would go by a page's place in a file, and cannot be verified";
     return NULL;
 }
 
@@ -107,15 +117,13 @@ static int reserve(struct locus_region *region, size_t guard)
     return 0;
 }
 
-// The hole is open for a moment, and another thread's mapping there is not ours to unmap: on failure only the two guards are
-// unmapped.
-static int map_hugetlb(struct locus_region *region)
+// Maps what is to be the span in the middle of the reservation. The hole is open for a moment, and another thread's mapping there
+// is not ours to unmap: on failure only the two guards are unmapped.
+static int map_over(struct locus_region *region, int flags, int file)
 {
-    int shift = region->config.page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT | MAP_FIXED_NOREPLACE;
     if (munmap(region->base, region->bytes) != 0)
         return -ENOMEM;
-    void *span = mmap(region->base, region->bytes, PROT_NONE, flags, -1, 0);
+    void *span = mmap(region->base, region->bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, file, 0);
     if (span == region->base)
         return 0;
     if (span != MAP_FAILED) // a kernel before 4.17 takes the address as a hint
@@ -125,6 +133,48 @@ static int map_hugetlb(struct locus_region *region)
     munmap(behind, (size_t)(region->map + region->map_bytes - behind));
     region->map = NULL;
     return -ENOMEM;
+}
+
+// As of MAP_HUGETLB; memfd_create's flags lie at the same place.
+static unsigned hugetlb_size(const struct locus_region_config *config)
+{
+    return (config->page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M) << MAP_HUGE_SHIFT;
+}
+
+// Where vm.memfd_noexec demands it, the file says that nobody executes it; kernels before 6.3 do not know how.
+int region_file(const struct locus_region_config *config)
+{
+    unsigned flags = MFD_CLOEXEC | (region_is_pooled(config) ? MFD_HUGETLB | hugetlb_size(config) : 0);
+    int file = memfd_create("locus", flags | MFD_NOEXEC_SEAL);
+    if (file < 0 && errno == EINVAL)
+        file = memfd_create("locus", flags);
+    if (file < 0)
+        return errno == ENODEV ? -ENOMEM : -errno; // no huge pages of this size
+    return file;
+}
+
+// To a file beyond the limit the kernel would say SIGXFSZ.
+bool region_file_too_large(size_t bytes)
+{
+    struct rlimit limit;
+    return bytes > LONG_MAX || (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur);
+}
+
+static int map_file(struct locus_region *region)
+{
+    if (region_file_too_large(region->bytes))
+        return -EFBIG;
+    int file = region_file(&region->config);
+    if (file < 0)
+        return file;
+    int result = ftruncate(file, (off_t)region->bytes) ? -errno : map_over(region, MAP_SHARED, file);
+    close(file);
+    return result;
+}
+
+static int map_hugetlb(struct locus_region *region)
+{
+    return map_over(region, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (int)hugetlb_size(&region->config), -1);
 }
 
 // To madvise the one mapping too many is EAGAIN, which is ENOMEM elsewhere.
@@ -148,9 +198,14 @@ static int advise(struct locus_region *region)
 
 static int map_span(struct locus_region *region, size_t base_page)
 {
+    bool pooled = region_is_pooled(&region->config);
     int result = reserve(region, base_page);
-    if (!result)
-        result = region_is_pooled(&region->config) ? map_hugetlb(region) : advise(region);
+    if (!result && region->config.windows)
+        result = map_file(region);
+    else if (!result && pooled)
+        result = map_hugetlb(region);
+    if (!result && !pooled)
+        result = advise(region);
     return result ? result : madvised(region, MADV_DONTFORK);
 }
 
@@ -251,7 +306,7 @@ int locus_region_open(struct locus_region **out, const struct locus_region_confi
     if (result)
         return result;
     config.policy = region_policy_meant(&config);
-    config.populate |= region_is_pooled(&config);
+    config.populate |= region_is_pooled(&config) || (config.windows && !config.memory);
     result = check_config(&config, &nodes);
     if (result)
         return result;

@@ -32,6 +32,10 @@ struct locus_region {
 // What is wrong with a config, in words, apart from nodes and policy; NULL: nothing.
 const char *region_config_fault(const struct locus_region_config *config);
 
+// A new file for a span with `windows`, or -errno; and whether this process may have one of so many bytes.
+int region_file(const struct locus_region_config *config);
+bool region_file_too_large(size_t bytes);
+
 static inline bool region_is_pooled(const struct locus_region_config *config)
 {
     return config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;

@@ -137,6 +137,19 @@ static bool cannot_populate_pool(const struct ask *ask)
                     "and memory that may be written. Use LOCUS_PAGE_THP");
 }
 
+static bool cannot_make_file(const struct ask *ask)
+{
+    int file = ask->config->windows && !ask->config->memory ? region_file(ask->config) : 0;
+    if (file > 0)
+        close(file);
+    if (file == -EMFILE || file == -ENFILE)
+        return say(ask, "windows need a file descriptor for a moment, and %s has none left: raise the limit of open files (%s)",
+                   file == -EMFILE ? "this process" : "this host", file == -EMFILE ? "RLIMIT_NOFILE, ulimit -n" : "fs.file-max");
+    return file < 0 && file != -ENOMEM &&
+           say(ask, "windows need memfd_create, which is forbidden here (%s): allow it in the sandbox, or open without `windows`",
+               strerror(-file));
+}
+
 // --- limits of the process -----------------------------------------------------------------------------------------------------
 
 static bool exceeds(const struct ask *ask, int resource, const char *key, uint64_t wanted, const char *what)
@@ -153,6 +166,15 @@ static bool exceeds(const struct ask *ask, int resource, const char *key, uint64
 static bool address_space_limit(const struct ask *ask)
 {
     return exceeds(ask, RLIMIT_AS, "VmSize", ask->bytes + ask->guards_bytes, "the limit of address space (RLIMIT_AS, ulimit -v)");
+}
+
+static bool file_limit(const struct ask *ask)
+{
+    return ask->config->windows && !ask->config->memory && region_file_too_large(ask->span_bytes) &&
+           say(ask,
+               "windows need a file in memory of %" PRIu64 " MiB, and the limit of a file's size (RLIMIT_FSIZE, ulimit -f) is "
+               "less: raise it, or take less memory",
+               in_mib(ask->span_bytes));
 }
 
 static bool data_limit(const struct ask *ask)
@@ -327,7 +349,7 @@ static bool locks_what_it_maps(void)
 
 static bool no_room(const struct ask *ask)
 {
-    bool at_once = ask->config->populate || (!ask->config->memory && locks_what_it_maps());
+    bool at_once = ask->config->populate || ask->config->windows || (!ask->config->memory && locks_what_it_maps());
     return at_once && !ask->pooled &&
            (region_room_why(ask->config->policy, &ask->nodes, ask->span_bytes, ask->why, ask->why_bytes) ||
             (!locus_policy_strict(ask->config->policy) && ask->bytes > ask->span_bytes &&
@@ -340,6 +362,12 @@ static const struct {
     int error;
     bool (*holds)(const struct ask *);
 } causes[] = {
+    {EPERM, cannot_make_file},
+    {EACCES, cannot_make_file},
+    {ENOSYS, cannot_make_file},
+    {EMFILE, cannot_make_file},
+    {ENFILE, cannot_make_file},
+    {EFBIG, file_limit},
     {EINVAL, no_node_named},
     {EINVAL, too_many_nodes},
     {EINVAL, node_unusable},

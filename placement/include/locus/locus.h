@@ -16,6 +16,7 @@
 //     prefix.h         a prefix cache; id.h, what names contents; evict.h, which block goes first
 //     offload.h        where evicted blocks go, and come back from
 //     reservation.h    admission that reserves
+//     window.h         scattered blocks as one array, for attention that wants one
 //
 //     tier.h           bytes that wait in memory, also as int8 (int8.h); tier_file.h, in a file; demote.h, which tier
 //     pages.h          ranges of pages beside the blocks; pages_evict.h, pages_report.h
@@ -59,5 +60,6 @@
 #include "topo.h"
 #include "version.h"
 #include "where.h"
+#include "window.h"
 
 #endif

@@ -59,6 +59,7 @@ struct locus_pool_config {
     uint32_t generations;       // uses until a block is worn out and never handed out again; 0: at least 2^32 - 2^28
     void *memory;               // for LOCUS_BACKING_CALLER only: whole pages that outlive the pool
     size_t memory_bytes;
+    bool windows;               // its blocks can be shown by windows (window.h): as in region.h; not for heap backing
 };
 
 // Why a handle, or a table, was refused. The pool does not change, and the other handles of the chunk are freed.

@@ -53,7 +53,10 @@ struct locus_region_config {
     struct locus_nodes nodes;   // for a policy on several nodes; empty: `node` alone. Ignored by FIRST_TOUCH
     bool populate;              // fault every page in before open returns, in steps
     void *memory;               // NULL: map a span. Else the caller's, with `bytes` in it; `page` says what it is made of (THP
-};                              // counts as 4K). Nothing is mapped or advised, and what is in it stays
+                         // counts as 4K). Nothing is mapped or advised, and what is in it stays
+    bool windows;               // the span is a file in memory (memfd_create), so that windows can show it again (window.h); always
+                         // populated. The caller's memory is what it is: it must be a shared mapping
+};
 
 // Maps and places a span, and populates it if asked. On success *out belongs to the caller until locus_region_close(). In the
 // caller's memory the policy applies to pages that are not present yet; present pages stay where they are until
@@ -71,13 +74,15 @@ struct locus_region_config {
 //
 // -EINVAL   bytes is 0, an unknown enum value, no node where the policy needs one, two for PREFERRED; or one of the nodes does
 //           not exist, has no memory, or lies outside this process's cpuset (the kernel would drop it from a set in silence);
-//           or the caller's memory does not begin and end on a page boundary, or `page` says THP for it
+//           or the caller's memory does not begin and end on a page boundary, or `page` says THP for it; or interleaving with
+//           `windows`
 // -E2BIG    the struct is of a later version and sets a field that this one does not know; the same in every open function
 // -ENOMEM   no address space; too few reserved huge pages; a limit of the process, its cgroup or the host; or the nodes cannot
 //           hold the span. locus_region_why() tells them apart
-// -EPERM    mbind is forbidden here (seccomp)
+// -EPERM    mbind is forbidden here (seccomp), or, with `windows`, memfd_create
 // -ENOSYS   the kernel does not know the policy (or a sandbox says so), has no NUMA support, or no transparent huge pages; or huge
 //           pages cannot be populated (MADV_POPULATE_WRITE, Linux 5.14)
+// -EFBIG, -EMFILE, -ENFILE   `windows`: the limit of a file's size (RLIMIT_FSIZE), or of open files, which takes one for a moment
 int locus_region_open(struct locus_region **out, const struct locus_region_config *config);
 
 // One sentence on why open returned `error`, with the figures and the remedy: huge pages that are not reserved (on the host, on a
