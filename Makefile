@@ -113,7 +113,7 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
         bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch engine-upstream figures deps deps-engine \
-        deps-check deps-test deps-all deps-deb deb layers tidy syntax libs public format format-check man install install-share \
+        deps-check deps-test deps-all deps-deb deb layers tidy syntax libs native public format format-check man install install-share \
         uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -456,6 +456,9 @@ syntax: ## another compiler's warnings, without generating code: make CC=clang s
 
 libs: # for scripts that call the linker
 	@echo '$(testbed_libs)'
+
+native: $(static_lib) $(declarations) # for placement/python: the library, and what links with it
+	@printf '%s\n' 'archive: $(static_lib)' 'declarations: $(declarations)' 'libraries: $(placement_libs)'
 
 public: # for scripts: the public headers
 	@echo '$(public)'
