@@ -21,7 +21,8 @@ build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-de
 deb='build-essential debhelper lintian'
 check='libcriterion-dev universal-ctags perl'
 test='g++ clang liburcu-dev libck-dev libdpdk-dev libudev-dev pkg-config|pkgconf r-mathlib jq numactl e2fsprogs
-      openssh-client openssl python3-yaml python3-cffi hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint
+      openssh-client openssl python3-yaml python3-cffi python3-numpy python3-setuptools python3-dev
+      hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint
       iproute2'
 
 case ${1-} in

@@ -52,7 +52,9 @@ def build() -> dict[str, str]:
 
 
 native = build()
+# The interpreter is not linked with a sanitizer, so its library is shared, and has to be preloaded.
 sanitizer = [f"-fsanitize={os.environ['SAN']}"] if os.environ.get("SAN") else []
+shared = ["-shared-libasan"] if sanitizer and "clang" in os.environ.get("CC", "") else []
 ffi = cffi.FFI()
 ffi.cdef((ROOT / native["declarations"]).read_text() + CALLBACKS)
 ffi.set_source(
@@ -62,6 +64,6 @@ ffi.set_source(
     define_macros=[("_GNU_SOURCE", None), ("Py_LIMITED_API", "0x030a0000")],
     extra_compile_args=["-O2", "-Wno-discarded-qualifiers", *sanitizer],
     extra_objects=[str(ROOT / native["archive"])],
-    extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread", *native["libraries"].split(), *sanitizer],
+    extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread", *native["libraries"].split(), *sanitizer, *shared],
     py_limited_api=True,
 )

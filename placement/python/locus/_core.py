@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
-import operator
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from ._native import ffi, lib
 
-__all__ = ["Error", "Handle", "check", "config", "current", "explain", "owned", "span", "writable"]
+__all__ = ["Error", "Handle", "check", "config", "explain", "owned", "span", "writable"]
 
 PAGES = {"4k": lib.LOCUS_PAGE_4K, "thp": lib.LOCUS_PAGE_THP, "2m": lib.LOCUS_PAGE_2M, "1g": lib.LOCUS_PAGE_1G}
 _WHY_BYTES = 512
@@ -69,28 +69,43 @@ def check(result: int, call: str, why: str = "") -> int:
     return result
 
 
-def config(name: str, **fields: Any) -> Any:
-    """A config struct of the library, with its size first. None leaves a field as it is: 0."""
-    struct = ffi.new(f"struct {name} *", {key: value for key, value in fields.items() if value is not None})
-    struct.size = ffi.sizeof(struct[0])
-    return struct
+class _Anchor:
+    """How an object of the library ends, and what has to outlive it.
 
+    Anchors are in a dictionary of this module, so no garbage collection comes to them, or to what they keep, while the object lives:
+    it would take garbage apart in any order, and an owner must be closed before its pool. (A bound method is never taken apart.)
+    """
 
-def current() -> int:
-    """Which process this is, counted in forks."""
-    return _births[0]
+    __slots__ = ("_anchors", "_birth", "_births", "_close", "_keep")
+    all: ClassVar[set[_Anchor]] = set()
+
+    def __init__(self, close: Callable[[Any], object] | None, keep: tuple[Any, ...]) -> None:
+        self._close, self._keep = close, keep
+        self._births, self._birth, self._anchors = _births, _births[0], _Anchor.all  # at the very end there are no globals
+        self._anchors.add(self)
+
+    def end(self, pointer: Any) -> None:
+        """The last reference is gone. Not in a forked child, which has nothing of it; nor at exit, when the system frees all."""
+        self._anchors.discard(self)
+        if self._close and self._births[0] == self._birth:
+            self._close(pointer)
 
 
 def owned(pointer: Any, close: Callable[[Any], object] | None, *keep: Any) -> Any:
-    """`pointer`, which is closed when nobody refers to it any more, and keeps `keep` alive until then. Not in a forked child."""
-    birth, births = _births[0], _births
+    """`pointer`, which is closed when nobody refers to it any more, and keeps `keep` alive until then."""
+    return ffi.gc(pointer, _Anchor(close, keep).end)
 
-    def destroy(what: Any, keep: tuple[Any, ...] = keep) -> None:
-        del keep
-        if close and births[0] == birth:
-            close(what)
 
-    return ffi.gc(pointer, destroy)
+@atexit.register
+def _end() -> None:
+    _births[0] += 1
+
+
+def config(name: str, **fields: Any) -> Any:
+    """A config struct of the library, with its size first, and with what it points to. None leaves a field as it is: 0."""
+    struct = ffi.new(f"struct {name} *", {key: value for key, value in fields.items() if value is not None})
+    struct.size = ffi.sizeof(struct[0])
+    return owned(struct, None, fields)
 
 
 class Handle:
@@ -133,8 +148,8 @@ def _strided(first: int, shape: Sequence[int], strides: Sequence[int], item_byte
     return first + low, high - low + item_bytes
 
 
-def span(thing: Any) -> tuple[int, int, Any]:
-    """Address and bytes of what lies in this process's memory, and what keeps it there.
+def span(thing: Any) -> tuple[int, int]:
+    """Address and bytes of what lies in this process's memory.
 
     A torch tensor, a numpy array (or whatever has __array_interface__), or an object with a buffer; of a strided array all from
     its first byte to its last one.
@@ -144,21 +159,21 @@ def span(thing: Any) -> tuple[int, int, Any]:
             raise Error(errno.EINVAL, "locus", f"the tensor is on {thing.device}, and nodes have memory of the host only")
         item_bytes = thing.element_size()
         strides = [stride * item_bytes for stride in thing.stride()]
-        return *_strided(thing.data_ptr(), tuple(thing.shape), strides, item_bytes), thing
-    if hasattr(thing, "__array_interface__"):
-        array = thing.__array_interface__
+        return _strided(thing.data_ptr(), tuple(thing.shape), strides, item_bytes)
+    array = getattr(thing, "__array_interface__", None)
+    if array and isinstance(array.get("data"), tuple):
         item_bytes = int(array["typestr"][2:])
         strides = array.get("strides") or _c_strides(array["shape"], item_bytes)
-        return *_strided(array["data"][0], array["shape"], strides, item_bytes), thing
+        return _strided(array["data"][0], array["shape"], strides, item_bytes)
     try:
-        view = memoryview(thing)
+        with memoryview(array["data"] if array else thing) as view:
+            contiguous, count = view.contiguous, view.nbytes
     except TypeError:
         raise Error(errno.EINVAL, "locus", f"{type(thing).__name__} has no memory to look at: take a tensor, an array or a "
                     "buffer") from None
-    if not view.contiguous:
+    if not contiguous:
         raise Error(errno.EINVAL, "locus", "the buffer is strided: take a numpy array or a tensor")
-    data = ffi.from_buffer(view)
-    return int(ffi.cast("uintptr_t", data)), view.nbytes, data
+    return int(ffi.cast("uintptr_t", ffi.from_buffer(array["data"] if array else thing))), count
 
 
 def _c_strides(shape: Sequence[int], item_bytes: int) -> list[int]:
@@ -170,26 +185,26 @@ def _c_strides(shape: Sequence[int], item_bytes: int) -> list[int]:
 
 
 def whole(thing: Any, call: str) -> tuple[int, int, Any]:
-    """As span(), for an object whose bytes lie one behind the other."""
-    address, count, keep = span(thing)
+    """As span(), for an object whose bytes lie one behind the other; and what holds them there."""
+    address, count = span(thing)
     has = cast("_Sized", thing).nbytes if hasattr(thing, "nbytes") else count
     if has != count:
         raise Error(errno.EINVAL, call, f"the array is strided ({has} bytes of {count}): make it contiguous")
-    return address, count, keep
+    array = hasattr(thing, "data_ptr") or hasattr(thing, "__array_interface__")
+    return address, count, thing if array else ffi.from_buffer(thing)
 
 
 def writable(thing: Any, call: str) -> tuple[int, int, Any]:
     """As whole(), for memory that may be written."""
-    interface = getattr(thing, "__array_interface__", None)
-    if interface is not None and not hasattr(thing, "data_ptr"):
-        readonly = interface["data"][1]
+    array = getattr(thing, "__array_interface__", None)
+    data = array["data"] if array else thing
+    if isinstance(data, tuple):
+        readonly = data[1]
+    elif hasattr(thing, "data_ptr"):
+        readonly = False
     else:
-        readonly = not hasattr(thing, "data_ptr") and memoryview(thing).readonly
+        with memoryview(data) as view:
+            readonly = view.readonly
     if readonly:
         raise Error(errno.EINVAL, call, "the memory is read-only")
     return whole(thing, call)
-
-
-def index(value: Any) -> int:
-    """A number as Python's own sequences take it."""
-    return operator.index(value)

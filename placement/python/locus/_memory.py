@@ -44,12 +44,11 @@ def where(thing: Any) -> Where:
     >>> found.pages_present <= found.pages
     True
     """
-    address, count, keep = span(thing)
+    address, count = span(thing)
     if not count:
         return Where(0, 0, {})
     out = ffi.new("struct locus_where *")
     check(lib.locus_where(ffi.cast("void *", address), count, out), "where", "move_pages is forbidden here, or missing")
-    del keep
     return Where(out.pages, out.pages_present, {out.on[i].node: out.on[i].pages for i in range(out.nodes_count)})
 
 
@@ -163,8 +162,8 @@ class Memory:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """For numpy, which keeps this object."""
-        return {"version": 3, "typestr": "|u1", "shape": (self._count,), "data": (int(ffi.cast("uintptr_t", self._address)), False)}
+        """For numpy, which keeps the memory, and not this object: that may be closed before."""
+        return {"version": 3, "typestr": "|u1", "shape": (self._count,), "data": self.memory}
 
     def __dlpack__(self, **how: Any) -> Any:
         """For from_dlpack(), by way of numpy."""

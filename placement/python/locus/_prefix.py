@@ -36,15 +36,13 @@ class Offload(Handle):
         """`tiers`: each with how many blocks it may hold. From now on they are the cache's alone."""
         if not 1 <= len(tiers) <= 2:
             raise Error(errno.EINVAL, "Offload", f"it takes one tier or two, not {len(tiers)}")
-        pointers = [tier.pointer for tier, _ in tiers]
+        pointers = [tier.take() for tier, _ in tiers]
         wanted = config("locus_offload_config", block_bytes=pool.block_bytes, tier=pointers, blocks=[count for _, count in tiers])
         out = ffi.new("struct locus_offload **")
         error = lib.locus_offload_open(out, wanted)
         check(error, "Offload", "a tier is to hold no block, or has objects that are no blocks of this size, or too many")
         super().__init__(out[0], lib.locus_offload_close, *pointers)
         self.count = len(tiers)
-        for tier, _ in tiers:
-            tier.taken = True
 
     def stats(self) -> OffloadStats:
         """Its counts; the owner's thread."""

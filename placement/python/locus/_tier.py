@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import errno
 import os
+import queue
 import threading
-import time
-from collections.abc import Generator
+import weakref
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +24,8 @@ __all__ = ["Completion", "Tier", "TierStats"]
 
 Key = int | bytes
 _MASK = (1 << 64) - 1
-_NS = 1_000_000_000
-_under_way: set[Completion] = set()  # a root: what a tier reads or writes lives until that is done, and so does the tier
+_LOOK_NS = 200_000  # how long a file is waited for before its thread looks for further requests
+_under_way: set[Completion] = set()  # a root: what a tier reads or writes lives until that is done
 
 
 def _id(key: Key) -> Any:
@@ -33,63 +35,70 @@ def _id(key: Key) -> Any:
     return ffi.new("struct locus_id *", {"word": [number & _MASK, number >> 64]})
 
 
-class Completion:
-    """An operation under way. `result()` waits for it, and so does `await`; both let the tier go on."""
+class Completion(concurrent.futures.Future[None]):
+    """An operation under way: a future, which coroutines may await. Its result is None, or an Error, which changed nothing."""
 
-    def __init__(self, tier: Tier, call: str, memory: Any) -> None:
-        self._tier, self._call, self._memory = tier, call, memory
-        self._result: int | None = None
-        self._handle = ffi.new_handle(self)
+    def __init__(self, call: str, memory: Any, thread: _Thread | None) -> None:
+        super().__init__()
+        self._call, self._memory, self._thread = call, memory, thread
+        self._handle: Any = ffi.new_handle(self)
         self.op = ffi.new("struct locus_py_op *")
         self.op.op.done = lib.locus_py_done
         self.op.handle = self._handle
+        _under_way.add(self)
 
-    def finish(self, result: int) -> None:
-        """The library's, when it is done. The memory is the caller's again."""
-        self._result, self._memory = result, None
+    def finish(self, error: Error | None) -> None:
+        """It is complete. The memory is the caller's again, and a cycle with the handle ends."""
+        self._memory = self._handle = None
+        if error:
+            self.set_exception(error)
+        else:
+            self.set_result(None)
         _under_way.discard(self)
 
-    def belongs_to(self, tier: Tier) -> bool:
-        """Is it one of this tier's?"""
-        return self._tier is tier
+    def done_with(self, result: int) -> None:
+        """The library's word, in the tier's thread."""
+        if self._thread:
+            self._thread.started -= 1
+        self.finish(Error(result, self._call) if result else None)
 
-    def done(self) -> bool:
-        """Is it complete? Something has to poll the tier until then: result(), await, or Tier.poll()."""
-        return self._result is not None
-
-    def exception(self) -> Error | None:
-        """Why it failed; None: it did not, or is not complete."""
-        return Error(self._result, self._call) if self._result else None
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is complete, or has failed, or for so long. Is it?"""
-        until = None if timeout is None else time.monotonic() + timeout
-        while self._result is None:
-            left = 1.0 if until is None else until - time.monotonic()
-            if left < 0:
-                return False
-            self._tier.poll(min(left, 1.0))
-        return True
-
-    def result(self, timeout: float | None = None) -> None:
-        """Waits. TimeoutError if it is not complete by then; Error if it failed, which changes nothing."""
-        if not self.wait(timeout):
-            raise TimeoutError(f"{self._call}: not complete after {timeout} s")
-        if self._result:
-            raise Error(self._result, self._call)
+    def cancel(self) -> bool:
+        """It cannot be: the tier has the memory."""
+        return False
 
     def __await__(self) -> Generator[Any, None, None]:
-        """The same in a coroutine: others run while the file is at work."""
-        while self._result is None:
-            if not self._tier.poll(0):
-                yield from asyncio.sleep(0.0005).__await__()
-        self.result()
+        """Others run while it is under way."""
+        return asyncio.wrap_future(self).__await__()
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def locus_py_done(op: Any, result: int) -> None:
     """The library's call, within one of the tier's."""
-    ffi.from_handle(ffi.cast("struct locus_py_op *", op).handle).finish(result)
+    ffi.from_handle(ffi.cast("struct locus_py_op *", op).handle).done_with(result)
+
+
+class _Thread(threading.Thread):
+    """The one thread that calls a file's tier. (The kernel ends what a thread has asked for when that thread ends.)"""
+
+    def __init__(self, pointer: Any) -> None:
+        super().__init__(name="locus-tier", daemon=True)
+        self.pointer = pointer
+        self.started = 0  # and not complete
+        self.requests: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        """Starts what is asked for, and waits for what is under way, until it is told to end and nothing is."""
+        told = False
+        while not told or self.started:
+            try:
+                asked = self.requests.get(block=not self.started)
+                told = told or asked is None
+                if asked:
+                    asked()
+                    asked = None  # it holds the caller's memory
+            except queue.Empty:
+                lib.locus_tier_poll(self.pointer, _LOOK_NS)
+        self.pointer = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,7 @@ class TierStats:
 class Tier(Handle):
     """Objects by key, stored and loaded as a whole, with a checksum. Open one with far(), int8() or file().
 
-    Any thread may call it; a lock lets in one at a time.
+    Any thread may call it. Memory is copied within the call; a file has a thread of its own.
 
     >>> tier = Tier.far(1 << 20)
     >>> tier.store(7, b"some bytes").result()
@@ -120,17 +129,21 @@ class Tier(Handle):
     (b'some bytes', 10, None)
     """
 
-    def __init__(self, pointer: Any, lowest: str) -> None:
+    def __init__(self, pointer: Any, name: str, *, file: bool = False) -> None:
         """Private: see the three below."""
         super().__init__(pointer, lib.locus_tier_close)
-        self._lock = threading.RLock()
-        self._name = lowest
-        self.taken = False
+        self._lock = threading.Lock()
+        self._name = name
+        self._taken = False
+        self._thread = _Thread(self._pointer) if file else None
+        if self._thread:
+            self._thread.start()
+            self._stop = weakref.finalize(self, self._thread.requests.put, None)
 
     @property
     def pointer(self) -> Any:
         """The C object; an error while an Offload has it."""
-        if self.taken:
+        if self._taken:
             raise Error(errno.EBUSY, self._name, "an Offload has it, whose prefix cache alone uses it")
         return super().pointer
 
@@ -157,52 +170,54 @@ class Tier(Handle):
         why, name = ffi.new("char[512]"), ffi.new("char[]", os.fsencode(path))
         wanted = config("locus_tier_file_config", path=name, bytes=nbytes, unit_bytes=unit_bytes, depth=depth, zstd_level=zstd_level,
                         why=why, why_bytes=512)
-        return cls(_open(lib.locus_tier_file_open, wanted, why, "Tier.file"), "Tier.file")
+        return cls(_open(lib.locus_tier_file_open, wanted, why, "Tier.file"), "Tier.file", file=True)
 
-    def _start(self, call: str, memory: Any, begin: Any) -> Completion:
-        completion = Completion(self, f"{self._name}.{call}", memory)
-        with self._lock:
-            pointer = self.pointer
-            _under_way.add(completion)
-            error = begin(pointer, ffi.addressof(completion.op, "op"))
-        if error:
-            _under_way.discard(completion)
-            raise Error(error, f"{self._name}.{call}", self._why(error))
+    def _start(self, call: str, key: Key, memory: Any, begin: Callable[[Any, Any, Any], int]) -> Completion:
+        pointer, name = self.pointer, _id(key)
+        completion = Completion(f"{self._name}.{call}", memory, self._thread)
+
+        def start() -> None:
+            error = begin(pointer, name[0], ffi.addressof(completion.op, "op"))
+            if error:
+                completion.finish(Error(error, f"{self._name}.{call}", _why(pointer, error)))
+            elif thread:
+                thread.started += 1
+
+        thread = self._thread
+        if thread:
+            thread.requests.put(start)
+        else:
+            with self._lock:
+                start()
         return completion
 
-    def _why(self, error: int) -> str:
-        words = {
-            errno.ENOSPC: "it has no room for this object now: drop others",
-            errno.EFBIG: "the object is larger than the tier could ever hold",
-            errno.EBUSY: "another store or drop of this key is under way",
-            errno.EINVAL: "an object has bytes; of int8 an even number at an even address",
-        }
-        return words.get(-error) or ffi.string(lib.locus_tier_why(self.pointer)).decode()
+    def _ask(self, what: Callable[[], Any]) -> Any:
+        """The answer of a call that has one at once."""
+        if not self._thread:
+            with self._lock:
+                return what()
+        answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._thread.requests.put(lambda: answer.set_result(what()))
+        return answer.result()
 
     def store(self, key: Key, data: Any) -> Completion:
         """Keeps a copy of a buffer, an array or a tensor. It must not change until that is done."""
         address, count, kept = whole(data, "Tier.store")
-        return self._start("store", kept, lambda tier, op: lib.locus_tier_store(tier, _id(key)[0], ffi.cast("void *", address), count, op))
+        return self._start("store", key, kept, lambda *to: lib.locus_tier_store(*to[:2], ffi.cast("void *", address), count, to[2]))
 
     def load(self, key: Key, into: Any) -> Completion:
         """Copies the object into memory that has room for it."""
         address, count, kept = writable(into, "Tier.load")
-        return self._start("load", kept, lambda tier, op: lib.locus_tier_load(tier, _id(key)[0], ffi.cast("void *", address), count, op))
+        return self._start("load", key, kept, lambda *to: lib.locus_tier_load(*to[:2], ffi.cast("void *", address), count, to[2]))
 
     def drop(self, key: Key) -> Completion:
         """Forgets the object."""
-        return self._start("drop", None, lambda tier, op: lib.locus_tier_drop(tier, _id(key)[0], op))
+        return self._start("drop", key, None, lib.locus_tier_drop)
 
     def find(self, key: Key) -> int | None:
         """Bytes of the object, or None."""
-        out = ffi.new("uint64_t *")
-        with self._lock:
-            return None if lib.locus_tier_find(self.pointer, _id(key)[0], out) else int(out[0])
-
-    def poll(self, wait_s: float = 0.0) -> int:
-        """Delivers what is complete, waiting for the first if need be. How many."""
-        with self._lock:
-            return int(lib.locus_tier_poll(self.pointer, int(wait_s * _NS)))
+        out, pointer, name = ffi.new("uint64_t *"), self.pointer, _id(key)
+        return None if self._ask(lambda: lib.locus_tier_find(pointer, name[0], out)) else int(out[0])
 
     def verify(self) -> Placement | None:
         """Where its pages are; None: it is a file."""
@@ -215,12 +230,37 @@ class Tier(Handle):
         lib.locus_tier_stats(self.pointer, out)
         return TierStats(out.objects, out.bytes, out.bytes_held, out.units, out.units_free, out.stores, out.loads, out.drops, out.failed)
 
+    def _quiet(self) -> Any:
+        """Waits for what is under way; its thread ends. The C object."""
+        pointer = self.pointer
+        if self._thread:
+            self._stop()
+            self._thread.join()
+            self._thread = None
+        return pointer
+
+    def take(self) -> Any:
+        """Gives it to an Offload: nobody else may call it. The C object."""
+        pointer = self._quiet()
+        self._taken = True
+        return pointer
+
     def close(self) -> None:
         """Waits for what is under way, and gives it up. A file keeps its objects."""
-        with self._lock:
-            while any(completion.belongs_to(self) for completion in _under_way):
-                self.poll(1.0)
+        if not self.closed:
+            if not self._taken:
+                self._quiet()
             super().close()
+
+
+def _why(pointer: Any, error: int) -> str:
+    words = {
+        errno.ENOSPC: "it has no room for this object now: drop others",
+        errno.EFBIG: "the object is larger than the tier could ever hold",
+        errno.EBUSY: "another store or drop of this key is under way",
+        errno.EINVAL: "an object has bytes; of int8 an even number at an even address",
+    }
+    return words.get(-error) or ffi.string(lib.locus_tier_why(pointer)).decode()
 
 
 def _open(call: Any, wanted: Any, why: Any, name: str) -> Any:
@@ -231,7 +271,9 @@ def _open(call: Any, wanted: Any, why: Any, name: str) -> Any:
     return out[0]
 
 
+os.register_at_fork(after_in_child=_under_way.clear)
+
+
 @atexit.register
 def _finish_all() -> None:
-    while _under_way:
-        next(iter(_under_way)).wait()
+    concurrent.futures.wait(list(_under_way))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers and prefix caches: bytes come back, also after a restart, and what fails loses nothing."""
+
+import array
+import asyncio
+import gc
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import locus
+import numpy as np
+
+PAGE = 4096
+TOKENS = 16
+
+
+class Tiers(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "tier"
+
+    def opened(self) -> list[locus.Tier]:
+        return [locus.Tier.far(1 << 20), locus.Tier.file(self.path, 16 << 20)]
+
+    def test_what_is_stored_comes_back(self) -> None:
+        numbers = np.arange(10000, dtype=np.float32)
+        for tier in self.opened():
+            tier.store(b"0123456789abcdef", numbers).result()
+            back = np.zeros_like(numbers)
+            tier.load(b"0123456789abcdef", back).result()
+            self.assertTrue((back == numbers).all())
+            tier.drop(b"0123456789abcdef").result()
+            self.assertIsNone(tier.find(b"0123456789abcdef"))
+
+    def test_int8_keeps_half_of_the_bytes(self) -> None:
+        tier = locus.Tier.int8(1 << 20)
+        numbers = np.linspace(-1, 1, 6400, dtype=np.float16)
+        tier.store(1, numbers).result()
+        back = np.zeros_like(numbers)
+        tier.load(1, back).result()
+        self.assertLess(float(np.abs(back - numbers).max()), 0.5 / 127 + 0.001)
+        self.assertLess(tier.stats().bytes_held, 0.52 * numbers.nbytes)
+        with self.assertRaisesRegex(locus.Error, "infinite"):
+            tier.store(2, np.full(64, np.inf, np.float16)).result()
+        with self.assertRaisesRegex(locus.Error, "even number"):
+            tier.store(2, bytes(3)).result()
+
+    def test_a_file_finds_its_objects_after_a_restart(self) -> None:
+        tier = locus.Tier.file(self.path, 16 << 20)
+        tier.store(5, b"kept").result()
+        tier.close()
+        del tier
+        gc.collect()
+        again, back = locus.Tier.file(self.path), bytearray(4)
+        again.load(5, back).result()
+        self.assertEqual(bytes(back), b"kept")
+
+    def test_coroutines_wait_for_a_file_while_others_run(self) -> None:
+        tier = locus.Tier.file(self.path, 64 << 20)
+        given = [os.urandom(200_000) for _ in range(20)]
+        taken = [bytearray(200_000) for _ in given]
+
+        async def wait(completion: locus.Completion) -> None:
+            await completion
+
+        async def both() -> int:
+            ticks = 0
+            async with asyncio.TaskGroup() if hasattr(asyncio, "TaskGroup") else _Group() as group:
+                for key, data in enumerate(given):
+                    group.create_task(wait(tier.store(key, data)))
+            async with asyncio.TaskGroup() if hasattr(asyncio, "TaskGroup") else _Group() as group:
+                for key, into in enumerate(taken):
+                    group.create_task(wait(tier.load(key, into)))
+                ticks += 1
+            return ticks
+
+        self.assertEqual(asyncio.run(both()), 1)
+        self.assertEqual([bytes(into) for into in taken], given)
+
+    def test_four_threads_may_use_one(self) -> None:
+        tier, failed = locus.Tier.file(self.path, 64 << 20), []
+
+        def work(first: int) -> None:
+            for key in range(first, first + 50):
+                data, back = os.urandom(5000), bytearray(5000)
+                tier.store(key, data).result()
+                tier.load(key, back).result()
+                if bytes(back) != data:
+                    failed.append(key)
+
+        threads = [threading.Thread(target=work, args=(1000 * i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((failed, tier.stats().objects), ([], 200))
+
+    def test_an_object_that_nobody_waits_for_is_stored_all_the_same(self) -> None:
+        tier = locus.Tier.file(self.path, 16 << 20)
+        tier.store(9, bytearray(b"x" * 100_000))  # its only reference goes at once
+        gc.collect()
+        tier.close()
+        del tier
+        gc.collect()
+        self.assertEqual(locus.Tier.file(self.path).find(9), 100_000)
+
+    def test_a_child_leaves_the_parents_file_alone(self) -> None:
+        tier = locus.Tier.file(self.path, 16 << 20)
+        pending = tier.store(1, bytes(100_000))
+        child = os.fork()
+        if child == 0:
+            try:
+                tier.find(1)
+            except locus.Error as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(3)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        pending.result()
+        self.assertEqual(tier.find(1), 100_000)
+
+    def test_what_is_refused_is_a_sentence(self) -> None:
+        tier = locus.Tier.far(1 << 20)
+        tier.store(1, bytes(100)).result()
+        for call, word in (
+            (lambda: tier.load(2, bytearray(100)).result(), "none of this key"),
+            (lambda: tier.load(1, bytearray(10)).result(), "larger than the room"),
+            (lambda: tier.load(1, bytes(100)), "read-only"),
+            (lambda: tier.load(1, np.zeros((100, 2), np.uint8)[:, 0]), "strided"),
+            (lambda: tier.store(1, bytes(2 << 20)).result(), "larger than the tier"),
+            (lambda: tier.store(-1, b"x"), "below 2"),
+            (lambda: tier.store(b"short", b"x"), "16 bytes"),
+            (lambda: tier.store(1, b"").result(), "an object has bytes"),
+            (lambda: locus.Tier.far(0), "bytes"),
+            (lambda: locus.Tier.file(self.path), "No such file"),
+            (lambda: locus.Tier.file(self.path.parent), "folder|directory"),
+        ):
+            with self.subTest(word), self.assertRaisesRegex(locus.Error, word):
+                call()
+        self.assertEqual(tier.find(1), 100)
+
+    def test_a_wait_has_a_limit(self) -> None:
+        tier = locus.Tier.far(1 << 20)
+        done = tier.store(1, b"x")
+        self.assertTrue(done.done())
+        done.result(timeout=0)
+        self.assertIsNone(done.exception())
+
+
+class _Group:
+    """asyncio.TaskGroup, which Python 3.10 lacks."""
+
+    async def __aenter__(self) -> "_Group":
+        self.tasks: list[asyncio.Task[None]] = []
+        return self
+
+    def create_task(self, coroutine: object) -> None:
+        self.tasks.append(asyncio.ensure_future(coroutine))  # type: ignore[call-overload]
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*self.tasks)
+
+
+class Prefixes(unittest.TestCase):
+    def setUp(self) -> None:
+        self.pool = locus.Pool(8, PAGE, shared=True)
+        self.owner = locus.Owner(self.pool)
+
+    def test_a_prompt_finds_what_an_earlier_one_computed(self) -> None:
+        prefix = None
+        with self.owner:
+            prefix = locus.Prefix(self.owner, tokens_per_block=TOKENS)
+            first, second, third = (locus.Table(8, TOKENS) for _ in range(3))
+            prompt = list(range(40))
+            self.owner.write(first, 0, 40)
+            self.assertEqual(prefix.publish(first, prompt), 2)
+            self.assertEqual(prefix.match(second, [*prompt[:20], 7, *prompt[21:]]), 1)
+            self.assertEqual(second.blocks, first.blocks[:1])
+            self.assertEqual(prefix.match(third, prompt, salt=1), 0)
+            for table in (first, second):
+                self.owner.truncate(table, 0)
+            self.assertEqual((prefix.stats().cached, prefix.evict(9)), (2, 2))
+
+    def test_evicted_blocks_go_to_tiers_and_come_back(self) -> None:
+        far, folder = locus.Tier.far(1 << 20), tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        slow = locus.Tier.file(pathlib.Path(folder.name) / "t", 16 << 20)
+        offload = locus.Offload(self.pool, [(far, 2), (slow, 40)])
+        with self.assertRaisesRegex(locus.Error, "Offload has it"):
+            far.find(1)
+        with self.owner:
+            prefix = locus.Prefix(self.owner, tokens_per_block=TOKENS, offload=offload, key=bytes(16))
+            table, prompt = locus.Table(8, TOKENS), list(range(8 * TOKENS))
+            self.owner.write(table, 0, len(prompt))
+            for i, block in enumerate(table.blocks):
+                self.pool.view(block)[:] = bytes([i]) * PAGE
+            prefix.publish(table, prompt)
+            self.owner.truncate(table, 0)
+            self.assertEqual(prefix.evict(8), 8)
+            self.assertEqual(prefix.match(table, prompt), 0)
+            while prefix.poll(0.01):
+                pass
+            self.assertEqual(prefix.load(table, prompt), 8)
+            self.assertEqual([self.pool.view(block)[PAGE - 1] for block in table.blocks], list(range(8)))
+            self.owner.truncate(table, 0)
+            self.assertEqual(offload.stats().lost, 0)
+
+    def test_what_is_refused_is_a_sentence(self) -> None:
+        plain = locus.Owner(locus.Pool(2, PAGE))
+        with plain, self.assertRaisesRegex(locus.Error, "shared=True"):
+            locus.Prefix(plain, tokens_per_block=TOKENS)
+        with self.owner:
+            for options, word in (({"evict": "best"}, "chain, lru"), ({"key": b"short"}, "16 bytes")):
+                with self.assertRaisesRegex(locus.Error, word):
+                    locus.Prefix(self.owner, tokens_per_block=TOKENS, **options)
+            prefix, table = locus.Prefix(self.owner, tokens_per_block=TOKENS), locus.Table(8, TOKENS)
+            with self.assertRaisesRegex(locus.Error, "Prefix.publish"):
+                prefix.publish(table, array.array("I", range(TOKENS)))
+        with self.assertRaisesRegex(locus.Error, "one tier or two"):
+            locus.Offload(self.pool, [])
