@@ -112,9 +112,9 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        bench-blocks bench-lora bench-pages bench-tier peers engine engine-fetch engine-upstream figures deps deps-engine \
-        deps-check deps-test deps-all deps-deb deb layers tidy syntax libs native public format format-check man install install-share \
-        uninstall list clean help FORCE
+        bench-blocks bench-lora bench-pages bench-tier bench-windows peers engine engine-fetch engine-upstream figures deps \
+        deps-engine deps-check deps-test deps-all deps-deb deps-python deb wheel hf layers tidy syntax libs native public format \
+        format-check man install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -324,6 +324,11 @@ blocks_bench := $(B)/testbed/strategies/tests/blocks_bench
 $(blocks_bench): $(blocks_bench).o $(contest) $(testbed/strategies_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/strategies_libs)
 
+# What windows cost against copies.
+windows_bench := $(B)/testbed/strategies/tests/windows_bench
+$(windows_bench): $(windows_bench).o $(contest) $(testbed/strategies_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/strategies_libs)
+
 # What the calls of an arena of pages cost.
 pages_bench := $(B)/testbed/pool/tests/pages_bench
 $(pages_bench): $(pages_bench).o $(contest) $(testbed/pool_all)
@@ -410,6 +415,9 @@ bench-blocks: $(blocks_bench) ## take, push and drain blocks, one thread; pools 
 bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, against locks and a plain count: are the goals met?
 	@$(pages_bench)
 
+bench-windows: $(windows_bench) ## map scattered blocks as one array, and read it, against copies of them
+	@$(windows_bench)
+
 bench-tier: $(tier_bench) ## tiers in memory and in a file, against memcpy and fio: are the goals met?
 	@BENCH=$(tier_bench) bash testbed/loops/tests/bench/tier.sh
 
@@ -429,6 +437,12 @@ engine-upstream: deps-engine ## llama.cpp's own tests of backends with our devic
 	@$(MAKE) all
 	@BUILD=$(B) sh testbed/engine/upstream.sh
 
+wheel: deps-python ## the Python package as one wheel for all versions, in build/wheel; its tools come from PyPI (40 s)
+	@sh .ci/wheel.sh
+
+hf: wheel ## the wheel beside PyTorch and transformers, fetched to build/hf (5 GB): are tokens equal to DynamicCache's? (10 minutes)
+	@bash placement/python/tests/hf.sh
+
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl
 
@@ -446,6 +460,9 @@ deps-all: ## install what `make test-all` also needs
 
 deps-check: ## install what `make check` also needs
 	@sh .ci/deps.sh check
+
+deps-python: ## install what `make wheel` also needs
+	@sh .ci/deps.sh python
 
 deps-deb: ## install what `make deb` also needs
 	@sh .ci/deps.sh deb

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|engine|check|test|all|report|deb [--missing]: installs the missing Debian or Ubuntu packages. It says first which,
-# what the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the packages'
-# names, one per line, and installs nothing.
+# deps.sh build|engine|check|test|all|report|deb|python [--missing]: installs the missing Debian or Ubuntu packages. It says first
+# which, what the tests fetch besides, and how to prevent both; if nothing is missing it prints nothing. --missing prints the
+# packages' names, one per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
 # DEPS=skip: then nothing is checked.
@@ -32,8 +32,9 @@ check) needs="$build $check" ;;
 test) needs="$build $check $test" ;;
 all) needs="$build $check $test $deb cmake bindgen libclang-dev mandoc" ;;
 deb) needs="$build $deb" ;;
+python) needs="$build python3-venv python3-dev" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
-*) echo "usage: deps.sh build|engine|check|test|all|report|deb [--missing]" >&2; exit 2 ;;
+*) echo "usage: deps.sh build|engine|check|test|all|report|deb|python [--missing]" >&2; exit 2 ;;
 esac
 
 case ${DEPS-} in
@@ -101,7 +102,7 @@ esac
     "there. These stay in build/ and are not installed. To prevent that: FETCH=skip"
 [ -n "$lacking" ] || exit 0
 echo "deps: these packages are missing, and apt-get will install them: ${lacking% }"
-case $size in build) goal=run ;; all) goal=test-all ;; report) goal=test-report ;; *) goal=$size ;; esac
+case $size in build) goal=run ;; all) goal=test-all ;; report) goal=test-report ;; python) goal=wheel ;; *) goal=$size ;; esac
 echo "deps: to prevent that: DEPS=skip, as in \`make $goal DEPS=skip\`"
 
 if [ "$(id -u)" = 0 ]; then

@@ -4,7 +4,8 @@
 //
 // mremap with an old size of 0 makes a second mapping of shared pages at a given place. It needs no file descriptor, and the new
 // mapping has what the pool's has: no child inherits it, huge pages are advised or not. Its pages are there already, so they are
-// entered in one call (MADV_POPULATE_WRITE), at a tenth of what a fault for each costs.
+// entered in one call, which costs a fraction of the faults. MADV_POPULATE_READ enters 16 pages at a time, of shared memory also for
+// writing; MADV_POPULATE_WRITE, one by one, took two to three times as long.
 //
 // A place remembers the index of the block that it shows, not the handle: another use of the block is the same memory. What shows
 // nothing is a private mapping without rights, as the reservation was.
@@ -24,8 +25,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
 #endif
 
 #define NOTHING UINT32_MAX // that a place shows; no block has this index
@@ -119,7 +120,7 @@ static int map_again(const void *memory, void *at, size_t bytes)
     void *there = mremap((void *)(uintptr_t)memory, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
     if (there == MAP_FAILED)
         return -errno;
-    (void)madvise(at, bytes, MADV_POPULATE_WRITE); // what it does not do is left to faults
+    (void)madvise(at, bytes, MADV_POPULATE_READ); // what it does not do is left to faults
     return 0;
 }
 

@@ -7,8 +7,8 @@ Window shows a table's blocks as one array; Prefix keeps blocks that later promp
 """
 
 from ._core import Error
-from ._native import lib as _lib
 from ._memory import Placement, Region, Where, where
+from ._native import lib as _lib
 from ._owner import Owner, OwnerStats, Route, Table
 from ._pool import Pool, PoolStats, Window, WindowStats
 from ._prefix import Offload, OffloadStats, Prefix, PrefixStats

@@ -72,8 +72,8 @@ def check(result: int, call: str, why: str = "") -> int:
 class _Anchor:
     """How an object of the library ends, and what has to outlive it.
 
-    Anchors are in a dictionary of this module, so no garbage collection comes to them, or to what they keep, while the object lives:
-    it would take garbage apart in any order, and an owner must be closed before its pool. (A bound method is never taken apart.)
+    Anchors are in a set of this module, so no garbage collection comes to them, or to what they keep, while the object lives. It
+    would take garbage apart in any order, and an owner must be closed before its pool. (A bound method is never taken apart.)
     """
 
     __slots__ = ("_anchors", "_birth", "_births", "_close", "_keep")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._core import Error, Handle, config, explain, owned
-from ._native import ffi, lib
 from ._memory import Memory, Placement, choice, placed, verify
+from ._native import ffi, lib
 
 if TYPE_CHECKING:
     from ._owner import Table

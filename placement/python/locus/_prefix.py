@@ -74,7 +74,7 @@ class Prefix(Handle):
     ) -> None:
         """`evict`: chain or lru. It keeps the tokens of its blocks, and compares them with those that are asked for.
 
-        `key`: 16 secret bytes under which ids are made; None: drawn. Who finds blocks that an earlier run left in a file needs its key.
+        `key`: 16 secret bytes under which ids are made; None: drawn. What an earlier run left in a file has the ids of its key.
         """
         self.owner, self.tokens_per_block, self.offload = owner, tokens_per_block, offload
         policy = lib.locus_evict_find(evict.encode())
@@ -83,8 +83,8 @@ class Prefix(Handle):
         connector = ffi.new("struct locus_offload_ops *") if offload else None
         if offload:
             lib.locus_offload_connector(offload.pointer, connector)
-        wanted = config("locus_prefix_config", owner=owner.pointer, tokens_per_block=tokens_per_block, evict=policy, offload=connector,
-                        key=_key(key))
+        wanted = config("locus_prefix_config", owner=owner.pointer, tokens_per_block=tokens_per_block, evict=policy,
+                        offload=connector, key=_key(key))
         out = ffi.new("struct locus_prefix **")
         why = "" if owner.pool.shared else "its pool is not a shared one: open it with shared=True"
         check(lib.locus_prefix_open(out, wanted), "Prefix", why)

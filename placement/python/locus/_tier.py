@@ -165,11 +165,13 @@ class Tier(Handle):
         return cls(_open(call, wanted, why, name), name)
 
     @classmethod
-    def file(cls, path: str | os.PathLike[str], nbytes: int = 0, *, unit_bytes: int = 0, depth: int = 0, zstd_level: int = 0) -> Tier:
+    def file(
+        cls, path: str | os.PathLike[str], nbytes: int = 0, *, unit_bytes: int = 0, depth: int = 0, zstd_level: int = 0
+    ) -> Tier:
         """A file, which is made with `nbytes` if it is not there. What is acknowledged is on the device."""
         why, name = ffi.new("char[512]"), ffi.new("char[]", os.fsencode(path))
-        wanted = config("locus_tier_file_config", path=name, bytes=nbytes, unit_bytes=unit_bytes, depth=depth, zstd_level=zstd_level,
-                        why=why, why_bytes=512)
+        wanted = config("locus_tier_file_config", path=name, bytes=nbytes, unit_bytes=unit_bytes, depth=depth,
+                        zstd_level=zstd_level, why=why, why_bytes=512)
         return cls(_open(lib.locus_tier_file_open, wanted, why, "Tier.file"), "Tier.file", file=True)
 
     def _start(self, call: str, key: Key, memory: Any, begin: Callable[[Any, Any, Any], int]) -> Completion:
@@ -228,7 +230,8 @@ class Tier(Handle):
         """Its counts."""
         out = ffi.new("struct locus_tier_stats *")
         lib.locus_tier_stats(self.pointer, out)
-        return TierStats(out.objects, out.bytes, out.bytes_held, out.units, out.units_free, out.stores, out.loads, out.drops, out.failed)
+        return TierStats(out.objects, out.bytes, out.bytes_held, out.units, out.units_free, out.stores, out.loads, out.drops,
+                         out.failed)
 
     def _quiet(self) -> Any:
         """Waits for what is under way; its thread ends. The C object."""

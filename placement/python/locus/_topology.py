@@ -51,7 +51,7 @@ class Topology:
 
 
 def topology(source: str | None = None) -> Topology:
-    """This machine, or one that is described: a folder with a copy of /sys and /proc, an XML file of hwloc, or a synthetic one.
+    """What this machine is, or one that is described: a folder with its /sys and /proc, an XML file of hwloc, or a synthetic one.
 
     >>> machine = topology("pack:2 [numa(memory=64GB)] core:4 pu:2")
     >>> [(node.node, node.kind, len(node.cpus)) for node in machine.nodes]

@@ -12,6 +12,7 @@ Memory is what several caches share: the pools, and with `prefix=True` the block
 from __future__ import annotations
 
 import errno
+import pathlib
 import threading
 import weakref
 from collections import deque
@@ -69,7 +70,7 @@ def _kind(layer: Any, text: Any, word: str | None) -> _Kind:
     chunked = getattr(layer, "attention_chunk_size", None)
     if word not in (None, "full_attention", "sliding_attention", "chunked_attention"):
         raise _refuse(f"the model has a layer of type {word}, which is not supported: take DynamicCache")
-    if word is None and chunked is not None and sliding is None or word == "chunked_attention":
+    if (word is None and chunked is not None and sliding is None) or word == "chunked_attention":
         sliding = chunked
     if word == "full_attention":
         sliding = None
@@ -86,11 +87,11 @@ class _Group:
         self.kind, self.layers = kind, layers
         self.planes = 2 * layers * kind.heads
         self.token_bytes = kind.head_dim * memory.dtype.itemsize
-        self.tokens_per_block = memory.tokens_per_block or _block_for(self.token_bytes)
+        self.tokens_per_block = memory.tokens_per_block or _block_for(self.token_bytes, self.planes, memory.tokens)
         plane_bytes = self.tokens_per_block * self.token_bytes
         if plane_bytes % _PAGE_BYTES:
-            raise _refuse(f"{self.tokens_per_block} tokens of a head are {plane_bytes} bytes, and windows map whole pages: take a multiple "
-                          f"of {_smallest(self.token_bytes)} for tokens_per_block")
+            raise _refuse(f"{self.tokens_per_block} tokens of a head are {plane_bytes} bytes, and windows map whole pages: take a "
+                          f"multiple of {_smallest(self.token_bytes)} for tokens_per_block")
         self.block_bytes = self.planes * plane_bytes
         blocks = memory.blocks or -(-memory.tokens // self.tokens_per_block)
         self.pool = Pool(blocks, self.block_bytes, shared=True, windows=True, populate=True, **memory.placement)
@@ -107,9 +108,12 @@ def _smallest(token_bytes: int) -> int:
     return tokens
 
 
-def _block_for(token_bytes: int) -> int:
+def _block_for(token_bytes: int, planes: int, tokens: int) -> int:
+    """Whole pages of 64 tokens or more, and so many that all tokens' mappings are half of what windows may have."""
+    mappings = int(pathlib.Path("/proc/sys/vm/max_map_count").read_text()) * 7 // 16
     step = _smallest(token_bytes)
-    return -(-_TOKENS_PER_BLOCK // step) * step
+    least = max(_TOKENS_PER_BLOCK, planes * tokens // mappings)
+    return -(-least // step) * step
 
 
 class Memory:
@@ -307,7 +311,8 @@ class _Rows:
         if length < self.length:
             keep = max(length - self.group.kind.sliding + 1, 0) if self.group.kind.sliding else 0
             if keep < self.dropped:
-                raise _refuse("what a sliding window has passed is gone: call activate_past_recording() before the steps that are undone")
+                raise _refuse("what a sliding window has passed is gone: call activate_past_recording() before the steps that are "
+                              "undone")
             with self.memory.owning():
                 for table in self.tables:
                     self.group.owner.truncate_tokens(table, length)
@@ -331,7 +336,7 @@ class _Layer(CacheLayerMixin):
     supports_early_init = False
 
     def __init__(self, rows: _Rows, kind: _Kind) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.rows, self.kind = rows, kind
         self.is_sliding = kind.sliding is not None
         self.sliding_window = kind.sliding
@@ -355,14 +360,19 @@ class _Layer(CacheLayerMixin):
         if key_states.dtype != rows.memory.dtype:
             raise _refuse(f"K and V are {key_states.dtype}, and the memory is for {rows.memory.dtype}: open it with that dtype")
         if (heads, head_dim) != (kind.heads, kind.head_dim) or value_states.shape != key_states.shape:
-            raise _refuse(f"K has {heads} heads of {head_dim} numbers, V {tuple(value_states.shape[1::2])}, and the model's config says "
-                          f"{kind.heads} of {kind.head_dim}")
-        if rows.tables and len(rows.tables) != batch:
-            raise _refuse(f"the cache has {len(rows.tables)} sequences, and the batch {batch}")
+            raise _refuse(f"K has {heads} heads of {head_dim} numbers, V {tuple(value_states.shape[1::2])}, and the model's config "
+                          f"says {kind.heads} of {kind.head_dim}")
+        known = len(rows.tables)
+        if known and batch % known == 0 and not any(layer.is_initialized for layer in rows.layers):
+            rows.select([row for row in range(known) for _ in range(batch // known)])  # as generate() repeats prompts
+        elif known and known != batch:
+            raise _refuse(f"the cache has {known} sequences, and the batch {batch}: batch_repeat_interleave() makes more of them")
         rows.begin(batch)
         self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
 
-    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_args: Any, **_kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_args: Any, **_kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Writes the new tokens, and returns all that attention looks at: views."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
@@ -437,7 +447,7 @@ class _Layer(CacheLayerMixin):
 
     def offload(self) -> None:
         """Not supported."""
-        raise _refuse("it has no offloading of its own to another device: see locus.Offload")
+        raise _refuse("its memory is the host's already, so there is nothing to offload to it: locus.Offload has tiers")
 
     prefetch = offload
 
@@ -453,7 +463,7 @@ class _Layer(CacheLayerMixin):
         raise self._whole("reorder_cache")
 
 
-class Cache(transformers.Cache):  # type: ignore[misc]
+class Cache(transformers.Cache):
     """A drop-in for DynamicCache, on a node. What it cannot serve it refuses."""
 
     def __init__(self, memory: Any, **options: Any) -> None:
@@ -466,7 +476,8 @@ class Cache(transformers.Cache):  # type: ignore[misc]
             raise _refuse(f"{', '.join(options)}: that is Memory's to say")
         self.memory: Memory = memory
         self.rows = {group.kind: _Rows(group, memory) for group in memory.groups}
-        super().__init__(layers=[_Layer(self.rows[kind], kind) for kind in memory.kinds])
+        self.own = [_Layer(self.rows[kind], kind) for kind in memory.kinds]
+        super().__init__(layers=list(self.own))
         self._salt = 0
         self._finalizer = weakref.finalize(self, _leave, memory, list(self.rows.values()))
         self._finalizer.atexit = False
@@ -494,14 +505,14 @@ class Cache(transformers.Cache):  # type: ignore[misc]
         length = min(length, tokens_to_remove) if tokens_to_remove > 0 else length + tokens_to_remove
         for group in self.rows.values():
             group.crop(max(length, 0))
-        for layer in self.layers:
+        for layer in self.own:
             layer.length = min(layer.length, max(length, 0))
 
     def reset(self) -> None:
         """No sequence has a token, and all blocks are free."""
         for group in self.rows.values():
             group.clear()
-        for layer in self.layers:
+        for layer in self.own:
             layer.length = 0
 
     @property
@@ -519,7 +530,7 @@ class Cache(transformers.Cache):  # type: ignore[misc]
                 new.tables = [rows.group.owner.fork(table) for table in rows.tables]
             new.length = new.room = rows.length
             new.dropped = rows.dropped
-        for layer, twin in zip(self.layers, other.layers, strict=True):
+        for layer, twin in zip(self.own, other.own, strict=True):
             twin.length, twin.stale = layer.length, True
         return other
 
@@ -542,7 +553,7 @@ class Cache(transformers.Cache):  # type: ignore[misc]
                 for table in rows.tables:
                     rows.group.owner.truncate_tokens(table, length)
             rows.length = rows.room = length
-        for layer in self.layers:
+        for layer in self.own:
             layer.length, layer.stale = length, True
 
     def publish(self, input_ids: torch.Tensor) -> int:

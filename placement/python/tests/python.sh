@@ -17,7 +17,7 @@ END
 }
 python=${PYTHON-}
 for one in python3 /usr/bin/python3; do [ -n "$python" ] || ! can_build $one || python=$one; done
-[ -n "$python" ] || { echo '1..0 # SKIP no Python has cffi, numpy, setuptools and Python.h (apt: python3-cffi python3-numpy python3-setuptools python3-dev)'; exit 0; }
+[ -n "$python" ] || { echo '1..0 # SKIP no Python has cffi, numpy, setuptools and Python.h: see .ci/deps.sh'; exit 0; }
 
 failed=0 count=0
 say() { count=$((count + 1)); echo "$1 - $2"; [ "$1" = ok ] || failed=1; }

@@ -21,7 +21,8 @@ class Tap(unittest.TestResult):
 
     def say(self, fine: bool, test: unittest.TestCase, more: str = "") -> None:
         self.count += 1
-        print("ok" if fine else "not ok", "-", test.id().split(".", 1)[-1].replace(".test_", ": ").replace("_", " "), more, flush=True)
+        name = test.id().split(".", 1)[-1].replace(".test_", ": ").replace("_", " ").strip()
+        print("ok" if fine else "not ok", "-", name, more, flush=True)
 
     def addSuccess(self, test: unittest.TestCase) -> None:
         self.say(True, test)

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import unittest
 
-import locus
 import numpy as np
+
+import locus
 
 PAGE = 4096
 MACHINE = locus.topology()

@@ -207,7 +207,7 @@ class Refused(unittest.TestCase):
 
     def misuse(self) -> None:
         """Two tables with the same block: the second one's is refused."""
-        from locus._native import lib  # noqa: PLC0415
+        from locus._native import lib
 
         self.owner.grow(self.table, 1)
         lib.locus_table_append(self.twin.pointer, self.table.blocks[0])
@@ -268,6 +268,4 @@ def in_child(pool: locus.Pool, owner: locus.Owner, table: locus.Table) -> str:
         fresh = locus.Table(1, TOKENS)
         own.grow(fresh, 1)
         mine.view(fresh.blocks[0])[0] = 1
-    del pool, owner, table
-    gc.collect()
     return "; ".join(said) + f"; own pool {mine.stats().outstanding}"

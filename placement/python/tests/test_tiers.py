@@ -10,8 +10,9 @@ import tempfile
 import threading
 import unittest
 
-import locus
 import numpy as np
+
+import locus
 
 PAGE = 4096
 TOKENS = 16
