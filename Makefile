@@ -145,9 +145,10 @@ $(B)/commit: FORCE
 $(B)/testbed/host/environment.o: $(B)/commit
 $(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
-# The assembler includes the page's frame and style, and the program for PyTorch; the compiler's dependency files do not list them.
+# The assembler includes the page's frame and style, and the programs for PyTorch. The compiler's dependency files do not list them.
 $(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html style.css)
 $(B)/testbed/decode/acts/torch.o: testbed/decode/copies/torch_cat.py
+$(B)/testbed/measure/engines/process.o: testbed/engine/hf_steps.py
 
 # Contenders that need another package's header are empty without it. Dependency files do not list missing headers, so this stamp
 # lists those present, and the contenders are recompiled when a package is installed or removed.

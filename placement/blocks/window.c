@@ -4,8 +4,8 @@
 //
 // mremap with an old size of 0 makes a second mapping of shared pages at a given place. It needs no file descriptor, and the new
 // mapping has what the pool's has: no child inherits it, huge pages are advised or not. Its pages are there already, so they are
-// entered in one call, which costs a fraction of the faults. MADV_POPULATE_READ enters 16 pages at a time, of shared memory also for
-// writing; MADV_POPULATE_WRITE, one by one, took two to three times as long.
+// entered in one call, which costs a fraction of the faults. MADV_POPULATE_READ enters 16 pages at a time, of shared memory for
+// writing, too; MADV_POPULATE_WRITE, one by one, took two to three times as long.
 //
 // A place remembers the index of the block that it shows, not the handle: another use of the block is the same memory. What shows
 // nothing is a private mapping without rights, as the reservation was.

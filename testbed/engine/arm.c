@@ -62,6 +62,14 @@ static const struct tb_engine_arm arms[] = {
      .summary = "tensor, and the whole cache is in memory from the start",
      DEVICES("tensor"),
      .environment = {BACKEND, "LOCUS_KV=populated"}},
+    {.name = "hf-locus",
+     .summary = "Hugging Face's transformers with locus.hf.Cache, in turns with its DynamicCache (make hf)",
+     .words = {"--cache", "locus"},
+     .python = true},
+    {.name = "hf-dynamic",
+     .summary = "the same with DynamicCache for both, which shows the noise",
+     .words = {"--cache", "dynamic"},
+     .python = true},
     {.name = "tensor-4k", .summary = "tensor, in pages of 4 KiB", DEVICES("tensor"), .environment = {BACKEND, "LOCUS_PAGES=4k"}},
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arm: the ways to run the engine that are compared, as words for locus-llama and its environment. To add one, add a line to the
-// table in arm.c.
+// arm: the ways to run an engine that are compared, as words for locus-llama, or for hf_steps.py, and its environment. To add one,
+// add a line to the table in arm.c.
 #ifndef TB_ENGINE_ARM_H
 #define TB_ENGINE_ARM_H
 
@@ -22,6 +22,7 @@ struct tb_engine_arm {
     const char *before[4];      // a program that starts it, with its words; NULL-terminated. {node} is the process's
     const char *environment[6]; // NAME=VALUE, NULL-terminated. {lib} is the folder with our libraries
     enum tb_engine_threads threads;
+    bool python;                // the engine is transformers: ../engine/hf_steps.py, with the cell's shape and not its file
 };
 
 const struct tb_engine_arm *tb_engine_arm_at(size_t i); // NULL ends the list

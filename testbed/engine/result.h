@@ -3,7 +3,7 @@
 // result: what the measured process says of a run of the engine, in one table: the members of struct tb_engined, of a sample's line
 // in a log, and the metrics of predictions. To add one, add a line here and fill it in (llama/llama_main.c).
 //
-// Plain data, written by locus-llama to a file descriptor and read by its parent, another program of the same build.
+// Plain data, written by locus-llama or hf_steps.py to a file descriptor, and read by its parent, a program of the same build.
 #ifndef TB_ENGINE_RESULT_H
 #define TB_ENGINE_RESULT_H
 
@@ -44,7 +44,11 @@
     FIELD(double, step_kv_written_ratio, "ratio", MEASURED, false, "of a billed step: writing its keys and values")                \
     FIELD(double, step_rest_ratio, "ratio", MEASURED, false, "of a billed step: every other operation")                            \
     FIELD(double, step_engine_ratio, "ratio", MEASURED, false, "of a billed step: outside of operations, cells found included")    \
-    FIELD(double, step_bill_ratio, "ratio", MEASURED, false, "a billed step over one that is not")
+    FIELD(double, step_bill_ratio, "ratio", MEASURED, false, "a billed step over one that is not")                                 \
+    FIELD(double, step_beside_p50_ratio, "ratio", MEASURED, false,                                                                 \
+          "median of a step over DynamicCache's, which takes turns with it (hf-*)")                                                \
+    FIELD(double, step_beside_p99_ratio, "ratio", MEASURED, false,                                                                 \
+          "where of 100 steps the slowest begins, over DynamicCache's (hf-*)")
 
 #define TB_ENGINED_MEMBER(type, member, unit, kind, ratio, what) type member;
 struct tb_engined {

@@ -93,7 +93,7 @@ class _Group:
             raise _refuse(f"{self.tokens_per_block} tokens of a head are {plane_bytes} bytes, and windows map whole pages: take a "
                           f"multiple of {_smallest(self.token_bytes)} for tokens_per_block")
         self.block_bytes = self.planes * plane_bytes
-        blocks = memory.blocks or -(-memory.tokens // self.tokens_per_block)
+        blocks = memory.blocks or -(-memory.tokens // self.tokens_per_block) + memory.sequences - 1
         self.pool = Pool(blocks, self.block_bytes, shared=True, windows=True, populate=True, **memory.placement)
         self.owner = Owner(self.pool)
         with self.owner:
@@ -124,6 +124,7 @@ class Memory:
         model: Any,
         *,
         tokens: int = 0,
+        sequences: int = 1,
         blocks: int = 0,
         tokens_per_block: int = 0,
         dtype: torch.dtype | None = None,
@@ -132,7 +133,7 @@ class Memory:
         policy: str = "by-node",
         page: str = "4k",
     ) -> None:
-        """`model`: a model, or its config and `dtype`. `tokens`: how many all sequences have together, or `blocks` of them.
+        """`model`: a model, or its config and `dtype`. `tokens`: how many all `sequences` have together; or how many `blocks`.
 
         `prefix`: keep the blocks of prompts, for `cache(input_ids)`. `node`, `policy`, `page`: as of Pool.
         """
@@ -143,7 +144,8 @@ class Memory:
         self.dtype: torch.dtype = dtype or getattr(model, "dtype", None) or config.dtype or torch.float32
         if self.dtype.itemsize not in (2, 4, 8) or not self.dtype.is_floating_point:
             raise _refuse(f"K and V of {self.dtype} are not supported: take float32, bfloat16 or float16")
-        self.tokens, self.blocks, self.tokens_per_block, self.prefix = tokens, blocks, tokens_per_block, prefix
+        self.tokens, self.sequences, self.blocks, self.tokens_per_block = tokens, sequences, blocks, tokens_per_block
+        self.prefix = prefix
         self.placement: dict[str, Any] = {"node": node, "policy": policy, "page": page}
         if prefix and any(kind.sliding for kind in kinds):
             raise _refuse("layers that slide drop the beginning of a prompt, so it cannot be shared: open without prefix=True")

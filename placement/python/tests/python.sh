@@ -47,7 +47,8 @@ build() { # what it is called, folder below build, VARIABLE=value ...
 
 build package python
 cases plain "$python" $here/tests/run.py
-cases checked env PYTHONMALLOC=debug LOCUS_OPERATIONS=20000 LOCUS_SEED=42 "$python" -X dev -W ignore::DeprecationWarning $here/tests/run.py
+cases checked env PYTHONMALLOC=debug LOCUS_OPERATIONS=20000 LOCUS_SEED=42 \
+    "$python" -X dev -W ignore::DeprecationWarning $here/tests/run.py
 runtime=$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".so 2>/dev/null)
 if [ -e "$runtime" ]; then
     build 'sanitized package' python-san CC=clang SAN=address,undefined LDSHARED='clang -shared'

@@ -110,6 +110,25 @@ why="exit $?: $(cat "$err" "$out" | paste -sd ' ')"
 check 'locus-llama says a bill of even one step' \
     jq -e '(."step ns" | length) == 1 and (.bill | ."weights ns" > 0 and ."engine ns" > 0 and ."over steps" > 0)' "$out"
 
+both='A: hf-locus, B: hf-dynamic'
+turns="  - {id: P2, metric: step_beside_p50_ratio, cell: '*', arm: A, stat: median, op: '<=', value: 100, unit: ratio}
+"
+postulate tiny/engine/20p/2b/f32 "$both" engine "$turns"
+LOCUS_PYTHON=/usr/bin/python3 runs
+why="$(cat "$out" "$err" | paste -sd ' ')"
+check 'a Python that lacks what the arms of transformers need is named, and what to do' \
+    grep -q '/usr/bin/python3 has no [a-z]*: make hf, or set LOCUS_PYTHON' "$out"
+title='transformers: the caches agree to the bit, and take turns'
+if "$repository/build/hf/bin/python" -c 'import locus.hf' 2>/dev/null; then
+    LOCUS_PYTHON=$repository/build/hf/bin/python runs
+    log=$(sed -n 's/^log *//p' "$out")
+    holds "$title" "$(samples 'map(.invalid, .engine.step_beside_p50_ratio) | tostring')" test "$(samples \
+        'map(.valid and .engine.step_beside_p50_ratio > 0 and .engine.kv_written_bytes == 2 * 4 * 256 * 4 * 2 * 29) | all')" = true
+    check 'and such a run is judged again in the same way' python3 -B "$repository/testbed/tests/recompute" "$log"
+else
+    skip "$title" 'make hf has made no build/hf'
+fi
+
 postulate tiny/engine/20p 'A: stok, B: tensor'
 check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
 postulate tiny/engine/20p 'A: stock, B: numactl-each'

@@ -113,9 +113,64 @@ static unsigned own_threads(const struct tb_job *job, const struct tb_engine_arm
     return arm->threads != TB_ENGINE_ALL && threads > machine->node_cpus[at] ? machine->node_cpus[at] : threads;
 }
 
+// The assembler takes the program in, by its path from the top of the tree, where the build runs; the Makefile knows of it.
+extern const char tb_hf_program[];
+__asm__(
+    ".pushsection .rodata\n.globl tb_hf_program\ntb_hf_program:\n.incbin \"testbed/engine/hf_steps.py\"\n.byte 0\n.popsection\n");
+
+// "double engine_tokens_per_s,uint64_t kv_bytes ...": what a program that does not know the struct writes.
+static void layout(char *out, size_t bytes)
+{
+    out[0] = '\0';
+    for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
+        snprintf(out + strlen(out), bytes - strlen(out), "%s%s %s", out[0] ? "," : "", slot->whole ? "uint64_t" : "double",
+                 slot->name);
+}
+
+// transformers, by the Python of `make hf` where that is, with a model of the cell's shape.
+static void build_python(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
+                         const struct tb_engines_plan *plan, unsigned threads)
+{
+    const char *asked = getenv("LOCUS_PYTHON"), *made = "build/hf/bin/python";
+    const struct tb_model *model = &plan->model;
+    char words[2048];
+    add(command, asked ? asked : access(made, X_OK) == 0 ? made : "python3");
+    add(command, "-B");
+    add(command, "-c");
+    add(command, tb_hf_program);
+    for (unsigned i = 0; i < sizeof arm->words / sizeof *arm->words && arm->words[i]; i++)
+        add(command, arm->words[i]);
+    add(command, "--name");
+    add(command, plan->schedule.name);
+    add(command, "--kv");
+    add(command, plan->settings.kv_type);
+    layout(words, sizeof words);
+    add(command, "--layout");
+    add(command, words);
+    const struct {
+        const char *option;
+        uint64_t number;
+    } numbers[] = {{"--layers", model->layers},       {"--width", model->width},
+                   {"--heads", model->heads},         {"--kv-heads", model->kv_heads},
+                   {"--head-dim", model->head_dim},   {"--ffn", model->ffn},
+                   {"--vocab", model->vocab},         {"--prompt", plan->settings.prompt_tokens},
+                   {"--batch", plan->settings.batch}, {"--steps", job->laps_warmup + job->laps},
+                   {"--warmup", job->laps_warmup},    {"--threads", threads},
+                   {"--seed", job->seed & 0xffffffff}, {"--result", RESULT_FD},
+                   {"--bytes", sizeof(struct tb_engine_result)}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        add_number(command, numbers[i].option, numbers[i].number);
+    command->words[command->count] = NULL;
+}
+
 static void build(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
                   const struct tb_engines_plan *plan, const struct tb_engines_machine *machine, unsigned at, const char *folder)
 {
+    if (arm->python) {
+        build_python(command, job, arm, plan, own_threads(job, arm, machine, at));
+        return;
+    }
+
     char program[PATH_MAX + 16];
     uint64_t steps = job->laps_warmup + job->laps, context = plan->settings.context_tokens;
     add_before(command, arm, machine->node[at]);
