@@ -123,7 +123,7 @@ if "$repository/build/hf/bin/python" -c 'import locus.hf' 2>/dev/null; then
     LOCUS_PYTHON=$repository/build/hf/bin/python runs
     log=$(sed -n 's/^log *//p' "$out")
     holds "$title" "$(samples 'map(.invalid, .engine.step_beside_p50_ratio) | tostring')" test "$(samples \
-        'map(.valid and .engine.step_beside_p50_ratio > 0 and .engine.kv_written_bytes == 2 * 4 * 256 * 4 * 2 * 29) | all')" = true
+        'map(.valid and .engine.step_beside_p50_ratio > 0 and .engine.kv_written_bytes == 4 * 1024 * 2 * 29) | all')" = true
     check 'and such a run is judged again in the same way' python3 -B "$repository/testbed/tests/recompute" "$log"
 else
     skip "$title" 'make hf has made no build/hf'
