@@ -29,7 +29,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-#define NOTHING UINT32_MAX // that a place shows; no block has this index
+#define NOTHING 0u // that a place shows; a block is its index + 1
 
 struct row {
     uint32_t end;               // all places from here on show nothing
@@ -43,7 +43,8 @@ struct locus_window {
     size_t part_bytes;          // of one block in a plane
     uint32_t rows, planes, blocks;
     struct row *state;          // [rows]
-    uint32_t *shown;            // [rows][blocks]: indices of blocks, or NOTHING
+    uint32_t *shown;            // [rows][blocks]: mapped, since most of it is never touched
+    size_t shown_bytes;
     uint64_t mappings_max;
     struct locus_window_stats stats;
 };
@@ -94,25 +95,23 @@ static const char *config_fault(const struct locus_window_config *config)
     return NULL;
 }
 
+static void *map_nothing(size_t bytes, int rights)
+{
+    void *there = mmap(NULL, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return there == MAP_FAILED ? NULL : there;
+}
+
 static int reserve(struct locus_window *window)
 {
-    size_t row_places;
     if (__builtin_mul_overflow(window->part_bytes, (size_t)window->blocks, &window->plane_bytes) ||
         __builtin_mul_overflow(window->plane_bytes, (size_t)window->planes, &window->row_bytes) ||
         __builtin_mul_overflow(window->row_bytes, (size_t)window->rows, &window->bytes) ||
-        __builtin_mul_overflow((size_t)window->rows, (size_t)window->blocks, &row_places))
+        __builtin_mul_overflow(sizeof *window->shown * window->rows, (size_t)window->blocks, &window->shown_bytes))
         return -ENOMEM;
-    window->state = calloc(window->rows, sizeof *window->state);
-    window->shown = malloc(row_places * sizeof *window->shown);
-    if (!window->state || !window->shown)
-        return -ENOMEM;
-    for (size_t i = 0; i < row_places; i++)
-        window->shown[i] = NOTHING;
-    void *base = mmap(NULL, window->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
-        return -ENOMEM;
-    window->base = base;
-    return 0;
+    window->base = map_nothing(window->bytes, PROT_NONE);
+    window->shown = window->base ? map_nothing(window->shown_bytes, PROT_READ | PROT_WRITE) : NULL;
+    window->state = window->shown ? map_nothing(sizeof *window->state * window->rows, PROT_READ | PROT_WRITE) : NULL;
+    return window->state ? 0 : -ENOMEM;
 }
 
 static int map_again(const void *memory, void *at, size_t bytes)
@@ -173,10 +172,11 @@ void locus_window_close(struct locus_window *window)
         return;
     if (window->base)
         munmap(window->base, window->bytes);
-    for (uint32_t row = 0; window->state && row < window->rows; row++)
-        live_set(window, &window->state[row], 0);
-    free(window->shown);
-    free(window->state);
+    if (window->shown)
+        munmap(window->shown, window->shown_bytes);
+    if (window->state)
+        munmap(window->state, sizeof *window->state * window->rows);
+    __atomic_fetch_sub(&mappings_all, window->stats.mappings, __ATOMIC_RELAXED);
     free(window);
 }
 
@@ -192,9 +192,9 @@ static uint32_t *shown_of(const struct locus_window *window, uint32_t row)
     return window->shown + (size_t)row * window->blocks;
 }
 
-static uint32_t index_shown(locus_block block)
+static uint32_t to_show(locus_block block)
 {
-    return block == LOCUS_BLOCK_NONE ? NOTHING : locus_block_index(block);
+    return block == LOCUS_BLOCK_NONE ? NOTHING : locus_block_index(block) + 1;
 }
 
 // Can the row show them all?
@@ -233,15 +233,15 @@ static int hide(struct locus_window *window, uint32_t row, uint32_t from, uint32
 }
 
 // In a hole, or in the place of another block. After an error the place counts as shown, so that it can be hidden.
-static int map_block(struct locus_window *window, uint32_t row, uint32_t at, uint32_t index)
+static int map_block(struct locus_window *window, uint32_t row, uint32_t at, uint32_t wanted)
 {
-    const char *memory = window->pool->base + index * window->pool->hot.stride_bytes;
+    const char *memory = window->pool->base + (wanted - 1) * window->pool->hot.stride_bytes;
     uint32_t *shown = shown_of(window, row) + at;
     int error = 0;
     for (uint32_t plane = 0; plane < window->planes && !error; plane++)
         error = map_again(memory + plane * window->part_bytes, place(window, row, plane, at), window->part_bytes);
     live_set(window, &window->state[row], window->state[row].live + (*shown == NOTHING));
-    *shown = index;
+    *shown = wanted;
     window->stats.mapped++;
     return error;
 }
@@ -268,8 +268,8 @@ static int show(struct locus_window *window, uint32_t row, const struct locus_ta
         return error;
     window->state[row].end = table->count;
     for (uint32_t at = 0; at < table->count && !error; at++) {
-        uint32_t index = index_shown(table->blocks[at]);
-        error = index != shown[at] ? map_block(window, row, at, index) : 0;
+        uint32_t wanted = to_show(table->blocks[at]);
+        error = wanted != shown[at] ? map_block(window, row, at, wanted) : 0;
         if (error)
             hide(window, row, at, table->count);
     }

@@ -9,7 +9,8 @@ mutants_begin topo/*.c placement/{base,evict,memory,tier,tier/{file,demote},bloc
     testbed/measure/dispatch.c
 controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
     ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
-    table_test owner_test owner_drop_test owner_lane_test owner_role_test where_test domain_test domain_borrow_test \
+    table_test owner_test owner_drop_test owner_lane_test owner_role_test where_test window_test region_windows_test \
+    domain_test domain_borrow_test \
     domain_health_test domain_nodes_test pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test \
     prefix_test prefix_id_test prefix_check_test prefix_offload_test offload_test reservation_test share_stress \
     reservation_stress domain_share_test
@@ -408,4 +409,22 @@ mutant watermark-binds-the-only-one $reservation reservation_test 's/anybody \|\
 mutant a-match-takes-reserved-blocks $reservation reservation_test \
     's/begin_take\(reservations, mine, kept, &more\)/begin_take(reservations, mine, more = 0, \&more)/'
 mutant an-end-keeps-the-reservation $reservation reservation_test '/^void locus_reservation_end/,/^}/s/unreserve\(.*/;/'
+# --- windows --------------------------------------------------------------------------------------------------------------------
+
+window=placement/blocks/window.c region=placement/memory/region.c
+mutant window-forgets-that-it-hid $window window_test 's/^ *shown\[i\] = NOTHING;$//'
+mutant window-shows-any-home $window window_test 's/locus_block_home\(block\) != pool->home \|\| //'
+mutant window-shows-beyond-the-pool $window window_test 's/ \|\| locus_block_index\(block\) >= pool->blocks//'
+mutant window-takes-every-mapping $window window_test 's/return too_many \? -EMLINK : 0/return too_many \&\& 0 ? -EMLINK : 0/'
+mutant window-keeps-what-was-cut $window window_test 's/at >= table->count \|\| //'
+mutant window-keeps-what-was-dropped $window window_test \
+    's/\(at >= table->count \|\| table->blocks\[at\] == LOCUS_BLOCK_NONE\)/at >= table->count/'
+mutant window-loses-its-end $window window_test 's/^ *window->state\[row\]\.end = table->count;$//'
+mutant window-maps-each-time $window window_test 's/wanted != shown\[at\]/wanted/'
+mutant window-mixes-planes $window window_test 's/memory \+ plane \* window->part_bytes/memory/'
+mutant window-counts-no-holes $window window_test 's/\(\(uint64_t\)live \+ 1\)/((uint64_t)live)/'
+mutant windows-of-a-private-file $region region_windows_test 's/MAP_SHARED, file/MAP_PRIVATE, file/'
+mutant windows-beyond-the-limit-of-files $region region_windows_test 's/bytes > limit\.rlim_cur/bytes > limit.rlim_cur \&\& 0/'
+mutant windows-without-pages $region region_windows_test 's/ \|\| \(config\.windows && !config\.memory\)//'
+
 mutants_end

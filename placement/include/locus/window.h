@@ -65,7 +65,7 @@ struct locus_window_config {
 
 // Reserves the addresses, which costs no memory.
 // 0; -EINVAL: no pool or no blocks; planes do not divide a block, or one is not whole pages; the pool's memory cannot be mapped a
-// second time; -ENOMEM: no address space, or no memory for 4 bytes a block and row; -E2BIG (version.h); -ENOSYS, -EPERM: mremap is
+// second time; -ENOMEM: no address space, or no memory for 4 bytes a block of a row; -E2BIG (version.h); -ENOSYS, -EPERM: mremap is
 // forbidden here (seccomp).
 int locus_window_open(struct locus_window **out, const struct locus_window_config *config);
 

@@ -47,6 +47,8 @@ build() { # what it is called, folder below build, VARIABLE=value ...
 
 build package python
 cases plain "$python" $here/tests/run.py
+if [ "$("$python" placement/examples/serving_loop.py | tail -n 1)" = 'all blocks came home' ]; then say ok 'serving_loop.py runs'
+else say 'not ok' 'serving_loop.py runs'; fi
 cases checked env PYTHONMALLOC=debug LOCUS_OPERATIONS=20000 LOCUS_SEED=42 \
     "$python" -X dev -W ignore::DeprecationWarning $here/tests/run.py
 runtime=$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".so 2>/dev/null)

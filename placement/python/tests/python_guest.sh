@@ -75,7 +75,7 @@ sh testbed/guest/boot.sh --machine n2 --no-record --with "$scratch/python.tar" -
     --with "/usr/bin/$version" --with "$scratch/pages.py" --timeout 300 -- "$scratch/run.sh" >"$scratch/out" 2>"$scratch/err"
 status=$?
 title='a pool, a window and a far tier are opened in the guest'
-if [ $status -eq 0 ]; then pass "$title"; else fail "$title" "exit $status: $(tail -n 3 "$scratch/err" "$scratch/out" | paste -sd ' ')"; fi
+if [ $status -eq 0 ]; then pass "$title"; else fail "$title" "exit $status: $(tail -n 3 "$scratch/err" | paste -sd ' ')"; fi
 is() { # what, line
     local said
     said=$(grep "^$1 " "$scratch/out")
