@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 import transformers
-from models import model, prompts
 
 import locus
 import locus.hf
+from models import model, prompts
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 64
 PAGES = 512
@@ -72,7 +72,7 @@ def gathered(memory: locus.hf.Memory, layers: int) -> transformers.Cache:
 def sequences(dtype: torch.dtype, tokens: int) -> tuple[int, int, float]:
     """How many sequences of so many tokens 512 pages hold, by opening them; a page's tokens, and MB of one sequence."""
     of = model("gpt2", dtype)
-    smallest = locus.hf._smallest(64 * dtype.itemsize)  # noqa: SLF001
+    smallest = locus.hf._smallest(64 * dtype.itemsize)
     memory = locus.hf.Memory(of, blocks=PAGES, tokens_per_block=smallest)
     group, tables = memory.groups[0], []
     with memory.owning():
