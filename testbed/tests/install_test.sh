@@ -67,7 +67,7 @@ versions_agree() {
 all_headers() { # those that the design calls public, and no internal ones
     local got expected='adapter.h adapter_policy.h block.h demote.h domain.h evict.h ggml.h id.h inline.h int8.h lane.h locus.h'
     expected+=' offload.h owner.h pages.h pages_evict.h pages_report.h pin.h policy.h pool.h prefix.h region.h reservation.h'
-    expected+=' route.h share.h table.h tier.h tier_file.h topo.h topo_node.h version.h where.h'
+    expected+=' route.h share.h table.h tier.h tier_file.h topo.h topo_node.h version.h where.h window.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]
