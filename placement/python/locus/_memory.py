@@ -181,7 +181,20 @@ class Memory:
         return np.asarray(self)
 
 
-class Region(Handle, Memory):
+class Mapped(Handle, Memory):
+    """An object of the library whose memory can be looked at."""
+
+    def _bytes(self, first: int = 0, count: int | None = None) -> memoryview:
+        assert self.pointer
+        return super()._bytes(first, count)
+
+    def close(self) -> None:
+        """Gives it up; views keep the memory."""
+        super().close()
+        self._address = None
+
+
+class Region(Mapped):
     """One span of memory between guard pages, placed on a node.
 
     >>> with_views = Region(1 << 16, populate=True)
@@ -213,15 +226,6 @@ class Region(Handle, Memory):
             raise explain(lib.locus_region_why, wanted, error, "Region")
         Handle.__init__(self, out[0], lib.locus_region_close)
         Memory.__init__(self, lib.locus_region_base(out[0]), lib.locus_region_bytes(out[0]), self._pointer)
-
-    def _bytes(self, first: int = 0, count: int | None = None) -> memoryview:
-        assert self.pointer
-        return super()._bytes(first, count)
-
-    def close(self) -> None:
-        """Gives it up; views keep the memory."""
-        super().close()
-        self._address = None
 
     def verify(self) -> Placement:
         """Where its pages are, by two witnesses; nothing is faulted in."""

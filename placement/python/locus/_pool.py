@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._core import Error, Handle, config, explain, owned
-from ._memory import Memory, Placement, choice, placed, verify
+from ._core import Error, Handle, config, explain
+from ._memory import Mapped, Memory, Placement, choice, placed, verify
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class PoolStats:
     refused: dict[str, int]
 
 
-class Pool(Handle, Memory):
+class Pool(Mapped):
     """Equal blocks, handed out and taken back by one Owner. `memory` is all of them.
 
     A block is named by its handle, an int; `view(block)` is its memory.
@@ -112,15 +112,6 @@ class Pool(Handle, Memory):
         region = lib.locus_pool_region(out[0])
         Memory.__init__(self, lib.locus_region_base(region), lib.locus_region_bytes(region), self._pointer)
         self.blocks, self.block_bytes, self.shared = blocks, block_bytes, shared
-
-    def _bytes(self, first: int = 0, count: int | None = None) -> memoryview:
-        assert self.pointer
-        return super()._bytes(first, count)
-
-    def close(self) -> None:
-        """Gives it up; views keep the memory."""
-        super().close()
-        self._address = None
 
     def on_refused(self, function: Refused | None) -> None:
         """What hears of blocks that come home and are refused: freed twice, stale ...
@@ -161,7 +152,7 @@ class WindowStats:
     mappings_max: int
 
 
-class Window(Handle, Memory):
+class Window(Mapped):
     """Rows of addresses, each of which shows the blocks of one table, one behind the other. The pages are the pool's.
 
     `planes`: in how many equal parts a block has its tokens; a row has all first parts, then all second ones ... (locus/window.h).
@@ -182,15 +173,6 @@ class Window(Handle, Memory):
         self.rows = rows
         Memory.__init__(self, lib.locus_window_base(out[0]), rows * self.row_bytes, self._pointer)
 
-    def _bytes(self, first: int = 0, count: int | None = None) -> memoryview:
-        assert self.pointer
-        return super()._bytes(first, count)
-
-    def close(self) -> None:
-        """Gives it up; views keep what it shows."""
-        super().close()
-        self._address = None
-
     def show(self, row: int, table: Table | None) -> None:
         """The row shows the table's blocks from now on; None: nothing. Only what has changed is mapped."""
         error = lib.locus_window_show(self.pointer, row, ffi.NULL if table is None else table.pointer)
@@ -202,8 +184,3 @@ class Window(Handle, Memory):
         out = ffi.new("struct locus_window_stats *")
         lib.locus_window_stats(self.pointer, out)
         return WindowStats(out.mapped, out.unmapped, out.mappings, out.mappings_all, out.mappings_max)
-
-
-def keep(pointer: Any, *what: Any) -> Any:
-    """A pointer that keeps other objects alive."""
-    return owned(pointer, None, *what)
