@@ -11,13 +11,13 @@ Memory is what several caches share: the pools, and with `prefix=True` the block
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import pathlib
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,7 +157,7 @@ class Memory:
         self.groups = [_Group(kind, kinds.count(kind), self) for kind in dict.fromkeys(kinds)]
         self.kinds = kinds
 
-    @contextmanager
+    @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
         """The calling thread has the role of all owners. What caches left behind comes home first."""
         with self._lock:
@@ -186,7 +186,7 @@ class Memory:
         if self._lock.acquire(blocking=False):
             try:
                 if self._depth == 0:
-                    with self.owning():
+                    with contextlib.suppress(Error), self.owning():  # refused in a forked child, which has none of it
                         pass
             finally:
                 self._lock.release()
@@ -258,15 +258,20 @@ class _Rows:
         if end > self.memory.tokens_max:
             raise _refuse(f"{end} tokens are more than the {self.memory.tokens_max} of the model")
         with self.memory.owning():
-            keep = self.first_needed()
-            for table in self.tables:
-                if keep > self.dropped and not self.recording():
-                    owner.drop_before(table, keep)
-                owner.write(table, self.length, end - self.length, planes=group.planes)
             if not self.recording():
-                self.dropped = max(self.dropped, keep // group.tokens_per_block * group.tokens_per_block)
+                self._drop()
+            for table in self.tables:
+                owner.write(table, self.length, end - self.length, planes=group.planes)
         self.show()
         self.room = -(-end // group.tokens_per_block) * group.tokens_per_block
+
+    def _drop(self) -> None:
+        """What slides has passed these blocks for good."""
+        keep = self.first_needed() // self.group.tokens_per_block * self.group.tokens_per_block
+        if keep > self.dropped:
+            for table in self.tables:
+                self.group.owner.drop_before(table, keep)
+            self.dropped = keep
 
     def show(self) -> None:
         """All rows show their tables."""
@@ -320,14 +325,19 @@ class _Rows:
                     self.group.owner.truncate_tokens(table, length)
             self.length = length
             self._changed(len(self.tables))
+        with self.memory.owning():
+            self._drop()
 
     def clear(self) -> None:
         """No sequence has a token."""
         with self.memory.owning():
             for table in self.tables:
                 self.group.owner.truncate(table, 0)
-        self.length = self.room = self.dropped = 0
         self.show()
+        self.tables = []  # the next batch may be of another size
+        self.length = self.room = self.dropped = 0
+        for layer in self.layers:
+            layer.length, layer.is_initialized = 0, False
 
 
 class _Layer(CacheLayerMixin):
@@ -514,8 +524,6 @@ class Cache(transformers.Cache):
         """No sequence has a token, and all blocks are free."""
         for group in self.rows.values():
             group.clear()
-        for layer in self.own:
-            layer.length = 0
 
     @property
     def bytes_used(self) -> int:

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import textwrap
 import unittest
 
 import numpy as np
@@ -100,6 +101,27 @@ class Region(unittest.TestCase):
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1)
         self.assertIn("RLIMIT_AS", done.stderr.splitlines()[-1])
+
+
+    def test_a_right_to_mbind_that_is_missing_is_named(self) -> None:
+        """A seccomp filter in a child, as of a container."""
+        code = textwrap.dedent(f"""
+            import ctypes, platform, struct, locus
+            number = {{"x86_64": 237, "aarch64": 235}}[platform.machine()]
+            rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+            code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+            class Program(ctypes.Structure):
+                _fields_ = [("count", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+            prctl = ctypes.CDLL(None).prctl
+            if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(Program(4, ctypes.addressof(code)))):
+                raise SystemExit(77)
+            locus.Pool(1, {PAGE}, policy="first-touch")
+            locus.Pool(4, {PAGE}, node={NODE}, policy="bind")
+            """)
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 77:
+            self.skipTest("seccomp filters are not available here")
+        self.assertRegex(done.stderr.splitlines()[-1], "locus.*Error: Pool: .*mbind")
 
 
 class Where(unittest.TestCase):
