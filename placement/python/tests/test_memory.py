@@ -121,7 +121,7 @@ class Region(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode == 77:
             self.skipTest("seccomp filters are not available here")
-        self.assertRegex(done.stderr.splitlines()[-1], "locus.*Error: Pool: .*mbind")
+        self.assertRegex(done.stderr.splitlines()[-1], "locus.*Error: Pool: memory policies are forbidden")
 
 
 class Where(unittest.TestCase):
