@@ -57,6 +57,7 @@ class Equal(unittest.TestCase):
         self.both(model("llama"), prompts(2, 100), do_sample=True, top_k=50)
 
     def test_beams_fork_and_are_reordered(self) -> None:
+        """transformers 46612: a cache that is not reordered gives a wrong text in silence."""
         for dtype in (torch.float32, torch.bfloat16):
             for batch in (1, 2):
                 with self.subTest(f"{dtype} {batch}"):
