@@ -37,9 +37,9 @@
 // the process would have more than seven eighths of them. Larger blocks, or fewer planes, take fewer.
 //
 // Cost. A mapping takes some microseconds, and a fraction of one for each page; to unmap costs about the same, and interrupts the
-// CPUs on which threads of the process run. `make bench-windows` shows it beside copies: of 64 KiB a mapping costs two, of 2 MiB less
-// than one. Attention needs a copy in each step, and a mapping once in as many steps as a block has tokens. So windows do not pay
-// where a block is read once or twice; nor with planes of single pages, each of which costs a mapping, if it holds a few tokens.
+// CPUs on which threads of the process run. `make bench-windows` shows it beside copies: of 64 KiB a mapping costs two, of 2 MiB
+// less than one. Attention needs a copy in each step, and a mapping once in as many steps as a block has tokens. So windows do not
+// pay where a block is read once or twice; nor with planes of single pages, each of which costs a mapping, if it holds a few tokens.
 //
 // fork(). A child inherits neither the pool nor what windows show; it must not use them, and has nothing to close.
 //
