@@ -73,6 +73,8 @@ const char *region_config_fault(const struct locus_region_config *config)
         return "the caller's memory ends beyond the address space";
     if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
         return "the caller's memory does not begin and end on a page boundary";
+    if (config->windows && !config->memory && region_is_pooled(config))
+        return "windows cannot show reserved huge pages, which the kernel maps only once (mremap): use LOCUS_PAGE_THP or 4K";
     if (config->windows && (config->policy == LOCUS_POLICY_INTERLEAVE || config->policy == LOCUS_POLICY_WEIGHTED_INTERLEAVE))
         return "windows need another policy: interleaving would go by a page's place in a file, and cannot be verified";
     return NULL;
@@ -135,22 +137,13 @@ static int map_over(struct locus_region *region, int flags, int file)
     return -ENOMEM;
 }
 
-// As of MAP_HUGETLB; memfd_create's flags lie at the same place.
-static unsigned hugetlb_size(const struct locus_region_config *config)
-{
-    return (config->page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M) << MAP_HUGE_SHIFT;
-}
-
 // Where vm.memfd_noexec demands it, the file says that nobody executes it; kernels before 6.3 do not know how.
-int region_file(const struct locus_region_config *config)
+int region_file(void)
 {
-    unsigned flags = MFD_CLOEXEC | (region_is_pooled(config) ? MFD_HUGETLB | hugetlb_size(config) : 0);
-    int file = memfd_create("locus", flags | MFD_NOEXEC_SEAL);
+    int file = memfd_create("locus", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     if (file < 0 && errno == EINVAL)
-        file = memfd_create("locus", flags);
-    if (file < 0)
-        return errno == ENODEV ? -ENOMEM : -errno; // no huge pages of this size
-    return file;
+        file = memfd_create("locus", MFD_CLOEXEC);
+    return file < 0 ? -errno : file;
 }
 
 // To a file beyond the limit the kernel would say SIGXFSZ.
@@ -164,7 +157,7 @@ static int map_file(struct locus_region *region)
 {
     if (region_file_too_large(region->bytes))
         return -EFBIG;
-    int file = region_file(&region->config);
+    int file = region_file();
     if (file < 0)
         return file;
     int result = ftruncate(file, (off_t)region->bytes) ? -errno : map_over(region, MAP_SHARED, file);
@@ -174,7 +167,8 @@ static int map_file(struct locus_region *region)
 
 static int map_hugetlb(struct locus_region *region)
 {
-    return map_over(region, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (int)hugetlb_size(&region->config), -1);
+    int shift = region->config.page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
+    return map_over(region, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT, -1);
 }
 
 // To madvise the one mapping too many is EAGAIN, which is ENOMEM elsewhere.

@@ -33,7 +33,7 @@ struct locus_region {
 const char *region_config_fault(const struct locus_region_config *config);
 
 // A new file for a span with `windows`, or -errno; and whether this process may have one of so many bytes.
-int region_file(const struct locus_region_config *config);
+int region_file(void);
 bool region_file_too_large(size_t bytes);
 
 static inline bool region_is_pooled(const struct locus_region_config *config)

@@ -139,7 +139,7 @@ static bool cannot_populate_pool(const struct ask *ask)
 
 static bool cannot_make_file(const struct ask *ask)
 {
-    int file = ask->config->windows && !ask->config->memory ? region_file(ask->config) : 0;
+    int file = ask->config->windows && !ask->config->memory ? region_file() : 0;
     if (file > 0)
         close(file);
     if (file == -EMFILE || file == -ENFILE)

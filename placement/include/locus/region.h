@@ -74,8 +74,8 @@ struct locus_region_config {
 //
 // -EINVAL   bytes is 0, an unknown enum value, no node where the policy needs one, two for PREFERRED; or one of the nodes does
 //           not exist, has no memory, or lies outside this process's cpuset (the kernel would drop it from a set in silence);
-//           or the caller's memory does not begin and end on a page boundary, or `page` says THP for it; or interleaving with
-//           `windows`
+//           or the caller's memory does not begin and end on a page boundary, or `page` says THP for it; or `windows` with
+//           interleaving, or with reserved huge pages
 // -E2BIG    the struct is of a later version and sets a field that this one does not know; the same in every open function
 // -ENOMEM   no address space; too few reserved huge pages; a limit of the process, its cgroup or the host; or the nodes cannot
 //           hold the span. locus_region_why() tells them apart

@@ -21,9 +21,10 @@
 // a plane. A plane of a block is whole pages of the pool: with 4 KiB pages, 16 tokens of 64 floats.
 //
 // Which memory. The pool is opened with `windows`, and is a file in memory then (region.h). The pages' policy is the file's, so a
-// window cannot place any elsewhere; all are there before it shows them. Huge pages: LOCUS_PAGE_2M and 1G need planes of that size.
-// LOCUS_PAGE_THP makes them only where /sys/kernel/mm/transparent_hugepage/shmem_enabled says advise or always, which is rare. A
-// pool of the caller's memory will do if that is a shared mapping.
+// window cannot place any elsewhere; all are there before it shows them. Huge pages: LOCUS_PAGE_THP makes them where
+// /sys/kernel/mm/transparent_hugepage/shmem_enabled says advise or always, which is rare, and a plane may be a part of one.
+// Reserved ones (LOCUS_PAGE_2M, 1G) are refused, as the kernel maps them only once. A pool of the caller's memory will do if that
+// is a shared mapping of ordinary pages.
 //
 // What a row shows is what its table had when it was last shown. So show it again after each grow, write, truncate or drop, and
 // before anybody else may get the blocks: until then the row shows memory that may be another request's. Places without a block are
@@ -39,7 +40,7 @@
 // Cost. A mapping takes some microseconds, and a fraction of one for each page; to unmap costs about the same, and interrupts the
 // CPUs on which threads of the process run. `make bench-windows` shows it beside copies: of 64 KiB a mapping costs two, of 2 MiB
 // less than one. Attention needs a copy in each step, and a mapping once in as many steps as a block has tokens. So windows do not
-// pay where a block is read once or twice; nor with planes of single pages, each of which costs a mapping, if it holds a few tokens.
+// pay where a block is read once or twice; nor with planes of single pages that hold a few tokens: each costs a mapping.
 //
 // fork(). A child inherits neither the pool nor what windows show; it must not use them, and has nothing to close.
 //

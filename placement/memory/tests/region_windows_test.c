@@ -17,7 +17,7 @@ static struct locus_region_config windowed(size_t bytes)
 
 Test(region_windows, all_pages_are_there_and_both_witnesses_agree)
 {
-    static const enum locus_page pages[] = {LOCUS_PAGE_4K, LOCUS_PAGE_THP, LOCUS_PAGE_2M};
+    static const enum locus_page pages[] = {LOCUS_PAGE_4K, LOCUS_PAGE_THP};
     int node = next_node(0, true);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         struct locus_region_config config = windowed(2 * MIB);
@@ -25,8 +25,6 @@ Test(region_windows, all_pages_are_there_and_both_witnesses_agree)
         config.node = node;
         config.page = pages[i];
         int error = locus_region_open(&region, &config);
-        if (pages[i] == LOCUS_PAGE_2M && error == -ENOMEM)
-            continue; // none is reserved
         if (bind_forbidden(error))
             cr_skip_test("mbind is forbidden here");
         cr_assert_eq(error, 0);
@@ -84,12 +82,17 @@ Test(region_windows, what_forbids_a_file_in_memory_is_named)
     each_error(without_memfd, EPERM, ENOSYS);
 }
 
-Test(region_windows, interleaving_is_refused)
+Test(region_windows, interleaving_and_reserved_huge_pages_are_refused)
 {
     struct locus_region_config config = windowed(UNIT);
     config.node = next_node(0, true);
     config.policy = LOCUS_POLICY_INTERLEAVE;
     cr_assert_eq(opens_with(&config, EINVAL, "interleaving"), 0);
+    for (enum locus_page page = LOCUS_PAGE_2M; page <= LOCUS_PAGE_1G; page++) {
+        struct locus_region_config huge = windowed(UNIT);
+        huge.page = page;
+        cr_assert_eq(opens_with(&huge, EINVAL, "reserved huge pages"), 0);
+    }
     config.policy = LOCUS_POLICY_WEIGHTED_INTERLEAVE;
     cr_assert_eq(opens_with(&config, EINVAL, "interleaving"), 0);
 }
