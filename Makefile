@@ -442,7 +442,7 @@ wheel: deps-python ## the Python package as one wheel for all versions, in build
 	@sh .ci/wheel.sh
 
 hf: wheel ## the wheel beside PyTorch and transformers, fetched to build/hf (5 GB): are tokens equal to DynamicCache's? (10 minutes)
-	@bash placement/python/tests/hf.sh
+	@bash placement/python/tests/hf/hf.sh
 
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl

@@ -5,7 +5,7 @@
 # with a good line), and in it the checks of style and types, tests/hf, and the table of tests/hf/table.py. `make hf` calls it. It
 # is no item of the suite.
 set -eu
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../../../.."
 torch=2.13.0 transformers=5.19.0 # those that it was tried with; others need no change here
 hf=build/hf here=placement/python
 if [ ! -e $hf/made ]; then
