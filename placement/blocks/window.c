@@ -30,6 +30,7 @@
 #endif
 
 #define NOTHING 0u // that a place shows; a block is its index + 1
+#define UNSURE UINT32_MAX // the kernel refused a part of it: it is mapped again, or hidden, before it counts as anything else
 
 struct row {
     uint32_t end;               // all places from here on show nothing
@@ -223,16 +224,16 @@ static int hide(struct locus_window *window, uint32_t row, uint32_t from, uint32
     int error = all ? unmap(place(window, row, 0, 0), window->row_bytes) : 0;
     for (uint32_t plane = 0; plane < window->planes && !all && !error; plane++)
         error = unmap(place(window, row, plane, from), (to - from) * window->part_bytes);
-    for (uint32_t i = from; i < to && !error; i++) {
-        hidden += shown[i] != NOTHING;
-        shown[i] = NOTHING;
+    for (uint32_t i = from; i < to; i++) {
+        hidden += shown[i] != NOTHING && !error;
+        shown[i] = shown[i] == NOTHING || !error ? NOTHING : UNSURE;
     }
     window->stats.unmapped += hidden;
     live_set(window, &window->state[row], window->state[row].live - hidden);
     return error;
 }
 
-// In a hole, or in the place of another block. After an error the place counts as shown, so that it can be hidden.
+// In a hole, or in the place of another block. After an error show() hides it.
 static int map_block(struct locus_window *window, uint32_t row, uint32_t at, uint32_t wanted)
 {
     const char *memory = window->pool->base + (wanted - 1) * window->pool->hot.stride_bytes;

@@ -5,6 +5,7 @@
 
 Two threads send finished requests home; the main thread is the scheduler and holds the owner's role.
 """
+import os
 import queue
 import random
 import sys
@@ -21,7 +22,8 @@ def work(owner, lane, finished):
     while (request := finished.get()) is not None:
         table, mark = request
         if any(owner.pool.view(block)[0] != mark for block in table.blocks):
-            sys.exit(f"request {table.tag} has lost its contents")
+            print(f"request {table.tag} has lost its contents", file=sys.stderr, flush=True)
+            os._exit(1)  # this thread's own end would leave the others waiting
         route.push(table)
 
 

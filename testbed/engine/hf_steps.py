@@ -67,8 +67,8 @@ def waited_ns() -> int:
     return total
 
 
-def steps_of(words: argparse.Namespace, model: transformers.PreTrainedModel, caches: list) -> list[list[int]]:
-    """Nanoseconds of each step with each cache."""
+def steps_of(words: argparse.Namespace, model: transformers.PreTrainedModel, caches: list) -> tuple[list[list[int]], int, int]:
+    """Nanoseconds of each step with each cache; and of all steps together, and how long threads waited for a CPU in them."""
     draw = random.Random(words.seed)
     prompt = torch.randint(1, words.vocab, (words.batch, words.prompt), generator=torch.Generator().manual_seed(words.seed))
     for cache in caches:
@@ -78,6 +78,7 @@ def steps_of(words: argparse.Namespace, model: transformers.PreTrainedModel, cac
     gc.collect()
     gc.freeze()
     gc.disable()  # it would stop some step of either
+    waited, start = waited_ns(), time.monotonic_ns()
     for _ in range(words.steps):
         said = [None] * len(caches)
         for which in draw.sample(range(len(caches)), len(caches)):
@@ -88,7 +89,7 @@ def steps_of(words: argparse.Namespace, model: transformers.PreTrainedModel, cac
         if not all(torch.equal(said[0], other) for other in said[1:]):
             fail("the caches differ in what the model says")
         token = said[0][:, -1].argmax(-1, keepdim=True)
-    return [own[words.warmup:] for own in times]
+    return [own[words.warmup:] for own in times], time.monotonic_ns() - start, waited_ns() - waited
 
 
 def at(times: list[int], share: float) -> int:
@@ -104,13 +105,14 @@ def cache_of(words: argparse.Namespace, model: transformers.PreTrainedModel, tok
 
 
 def remote_ratio(cache: transformers.Cache) -> float:
-    """Pages of the cache that lie on another node than the CPU that this thread is on."""
-    cpu = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[36])
+    """Pages of the cache that lie on another node than the CPU that this thread is on, head by head."""
+    with open("/proc/self/stat") as file:
+        cpu = int(file.read().rsplit(")", 1)[1].split()[36])
     here = {node.node for node in locus.topology().nodes if cpu in node.cpus}
     pages = astray = 0
     for layer in cache.layers:
-        for tensor in (layer.keys, layer.values):
-            found = locus.where(tensor[:1, :1])
+        for head in (head for tensor in (layer.keys, layer.values) for sequence in tensor for head in sequence):
+            found = locus.where(head)
             pages += found.pages_present
             astray += sum(count for node, count in found.on.items() if node not in here)
     return astray / pages if pages else 0
@@ -125,9 +127,7 @@ def main() -> None:
     cache, reserved = cache_of(words, model, tokens)
     beside = transformers.DynamicCache(config=model.config)
     with torch.no_grad():
-        waited, begin = waited_ns(), time.monotonic_ns()
-        own, other = steps_of(words, model, [cache, beside])
-        wall, waited = time.monotonic_ns() - begin, waited_ns() - waited
+        (own, other), wall, waited = steps_of(words, model, [cache, beside])
     written = 2 * words.layers * words.kv_heads * words.head_dim * TYPES[words.kv].itemsize * words.batch * tokens
     held = cache.bytes_used if reserved else sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
     ratios = sorted(a / b for a, b in zip(own, other, strict=True))

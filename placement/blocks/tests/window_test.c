@@ -295,6 +295,43 @@ Test(window, the_process_keeps_mappings_for_everything_else)
     world_close(&world);
 }
 
+// Takes all mappings but a few, or gives them back: neighbours have unlike rights, so that the kernel cannot join them.
+static bool fill_mappings(char *base, size_t pages, size_t left)
+{
+    size_t at = 0;
+    while (at < pages && mprotect(base + at * PAGE, PAGE, PROT_READ) == 0)
+        at += 2;
+    for (size_t back = 0; back < left && at >= 2; back++)
+        mprotect(base + (at -= 2) * PAGE, PAGE, PROT_NONE);
+    return at < pages;
+}
+
+// A row of which the kernel refused some planes is whole again once there is room.
+Test(window, what_the_kernel_refused_in_the_middle_is_shown_the_next_time)
+{
+    enum { MANY = 256, PAGES = 1 << 17 };
+    struct world world;
+    struct locus_pool_config pool = windowed(2, (size_t)MANY * PAGE);
+    world_open_with(&world, &pool, false, 0);
+    struct locus_window *window = opened(world.pool, 1, MANY, 2);
+    cr_assert_eq(locus_owner_grow(world.owner, world.tables[0], 2), 0);
+    char *filler = mmap(NULL, (size_t)PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert_neq(filler, MAP_FAILED);
+    if (!fill_mappings(filler, PAGES, 60))
+        cr_skip_test("vm.max_map_count is too large here to be met");
+    int error = locus_window_show(window, 0, world.tables[0]);
+    uint64_t then = stats_of(window).mappings;
+    munmap(filler, (size_t)PAGES * PAGE);
+    cr_assert_eq(error, -ENOMEM);
+    cr_assert_leq(then, 3 * MANY);
+    cr_assert_eq(locus_window_show(window, 0, world.tables[0]), 0);
+    for (uint32_t plane = 0; plane < MANY; plane++)
+        for (uint32_t block = 0; block < 2; block++)
+            cr_assert(is_there(at(window, 0, plane, block)), "plane %u of block %u", plane, block);
+    locus_window_close(window);
+    world_close(&world);
+}
+
 Test(window, the_callers_memory_will_do_if_it_is_shared)
 {
     for (int shared = 0; shared < 2; shared++) {

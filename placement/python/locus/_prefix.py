@@ -90,36 +90,30 @@ class Prefix(Handle):
         check(lib.locus_prefix_open(out, wanted), "Prefix", why)
         super().__init__(out[0], lib.locus_prefix_close, owner.pointer, offload.pointer if offload else None)
 
-    def _named(self, tokens: Sequence[int], salt: int) -> tuple[Any, Any, int, Any]:
-        """Ids and tokens of the full blocks, how many, and what keeps them."""
+    def _named(self, tokens: Sequence[int], salt: int) -> tuple[Any, Any, int]:
+        """Ids and tokens of the full blocks, and how many."""
         kept = array.array("I", tokens)
         given = ffi.from_buffer("uint32_t[]", kept)
         count = len(kept) // self.tokens_per_block
         ids = ffi.new("struct locus_id[]", max(count, 1))
         none = ffi.new("struct locus_id *")
         lib.locus_prefix_ids(lib.locus_prefix_key_of(self.pointer), none[0], given, len(kept), self.tokens_per_block, salt, ids)
-        return ids, given, count, kept
+        return ids, given, count
 
     def match(self, table: Table, tokens: Sequence[int], *, salt: int = 0, now_ns: int = 0) -> int:
         """Appends the blocks that are known of a prompt's first tokens. How many."""
-        ids, given, count, kept = self._named(tokens, salt)
-        found = check(lib.locus_prefix_match(self.pointer, now_ns, ids, given, count, table.pointer), "Prefix.match")
-        del kept
-        return found
+        ids, given, count = self._named(tokens, salt)
+        return check(lib.locus_prefix_match(self.pointer, now_ns, ids, given, count, table.pointer), "Prefix.match")
 
     def publish(self, table: Table, tokens: Sequence[int], *, salt: int = 0) -> int:
         """The table's blocks have these tokens: others may find those that are full. How many are new."""
-        ids, given, count, kept = self._named(tokens, salt)
-        new = check(lib.locus_prefix_publish(self.pointer, ids, given, count, table.pointer), "Prefix.publish")
-        del kept
-        return new
+        ids, given, count = self._named(tokens, salt)
+        return check(lib.locus_prefix_publish(self.pointer, ids, given, count, table.pointer), "Prefix.publish")
 
     def load(self, table: Table, tokens: Sequence[int], *, salt: int = 0) -> int:
         """After match(): appends the blocks that follow and that the tiers have, and waits for them. How many."""
-        ids, given, count, kept = self._named(tokens, salt)
-        loaded = check(lib.locus_prefix_load(self.pointer, ids, given, count, table.pointer), "Prefix.load")
-        del kept
-        return loaded
+        ids, given, count = self._named(tokens, salt)
+        return check(lib.locus_prefix_load(self.pointer, ids, given, count, table.pointer), "Prefix.load")
 
     def poll(self, wait_s: float = 0.0) -> int:
         """Lets a file complete what is under way. In each step, where there is an Offload with a file."""

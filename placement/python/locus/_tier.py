@@ -132,7 +132,7 @@ class Tier(Handle):
     def __init__(self, pointer: Any, name: str, *, file: bool = False) -> None:
         """Private: see the three below."""
         super().__init__(pointer, lib.locus_tier_close)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._name = name
         self._taken = False
         self._thread = _Thread(self._pointer) if file else None
@@ -175,8 +175,7 @@ class Tier(Handle):
         return cls(_open(lib.locus_tier_file_open, wanted, why, "Tier.file"), "Tier.file", file=True)
 
     def _start(self, call: str, key: Key, memory: Any, begin: Callable[[Any, Any, Any], int]) -> Completion:
-        pointer, name = self.pointer, _id(key)
-        completion = Completion(f"{self._name}.{call}", memory, self._thread)
+        name, thread = _id(key), self._thread
 
         def start() -> None:
             error = begin(pointer, name[0], ffi.addressof(completion.op, "op"))
@@ -185,21 +184,20 @@ class Tier(Handle):
             elif thread:
                 thread.started += 1
 
-        thread = self._thread
-        if thread:
-            thread.requests.put(start)
-        else:
-            with self._lock:
-                start()
+        with self._lock:  # nothing is asked for behind a close
+            pointer = self.pointer
+            completion = Completion(f"{self._name}.{call}", memory, thread)
+            thread.requests.put(start) if thread else start()
         return completion
 
-    def _ask(self, what: Callable[[], Any]) -> Any:
-        """The answer of a call that has one at once."""
-        if not self._thread:
-            with self._lock:
-                return what()
+    def _ask(self, what: Callable[[Any], Any]) -> Any:
+        """The answer of a call that has one at once. A completion's callback asks from within the thread."""
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        self._thread.requests.put(lambda: answer.set_result(what()))
+        with self._lock:
+            pointer, thread = self.pointer, self._thread
+            if not thread or thread is threading.current_thread():
+                return what(pointer)
+            thread.requests.put(lambda: answer.set_result(what(pointer)))
         return answer.result()
 
     def store(self, key: Key, data: Any) -> Completion:
@@ -218,8 +216,8 @@ class Tier(Handle):
 
     def find(self, key: Key) -> int | None:
         """Bytes of the object, or None."""
-        out, pointer, name = ffi.new("uint64_t *"), self.pointer, _id(key)
-        return None if self._ask(lambda: lib.locus_tier_find(pointer, name[0], out)) else int(out[0])
+        out, name = ffi.new("uint64_t *"), _id(key)
+        return None if self._ask(lambda pointer: lib.locus_tier_find(pointer, name[0], out)) else int(out[0])
 
     def verify(self) -> Placement | None:
         """Where its pages are; None: it is a file."""
@@ -233,27 +231,24 @@ class Tier(Handle):
         return TierStats(out.objects, out.bytes, out.bytes_held, out.units, out.units_free, out.stores, out.loads, out.drops,
                          out.failed)
 
-    def _quiet(self) -> Any:
-        """Waits for what is under way; its thread ends. The C object."""
-        pointer = self.pointer
+    def _end_thread(self) -> None:
+        """It ends when all is complete that was asked for."""
         if self._thread:
             self._stop()
             self._thread.join()
-            self._thread = None
-        return pointer
 
     def take(self) -> Any:
         """Gives it to an Offload: nobody else may call it. The C object."""
-        pointer = self._quiet()
-        self._taken = True
+        with self._lock:
+            pointer, self._taken = self.pointer, True
+        self._end_thread()
         return pointer
 
     def close(self) -> None:
         """Waits for what is under way, and gives it up. A file keeps its objects."""
-        if not self.closed:
-            if not self._taken:
-                self._quiet()
+        with self._lock:
             super().close()
+        self._end_thread()
 
 
 def _why(pointer: Any, error: int) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import pathlib
 import threading
 import weakref
@@ -33,7 +34,6 @@ from ._prefix import Prefix
 
 __all__ = ["Cache", "Memory"]
 
-_PAGE_BYTES = 4096
 _TOKENS_PER_BLOCK = 64  # the fewest by default: with less a step maps more often
 
 
@@ -48,6 +48,10 @@ class _Kind:
     heads: int
     head_dim: int
     sliding: int | None
+
+    def first_seen(self, length: int) -> int:
+        """The first token that the step after `length` tokens looks at."""
+        return max(length - self.sliding + 1, 0) if self.sliding else 0
 
 
 def _kinds(config: Any) -> list[_Kind]:
@@ -89,7 +93,7 @@ class _Group:
         self.token_bytes = kind.head_dim * memory.dtype.itemsize
         self.tokens_per_block = memory.tokens_per_block or _block_for(self.token_bytes, self.planes, memory.tokens)
         plane_bytes = self.tokens_per_block * self.token_bytes
-        if plane_bytes % _PAGE_BYTES:
+        if plane_bytes % mmap.PAGESIZE:
             raise _refuse(f"{self.tokens_per_block} tokens of a head are {plane_bytes} bytes, and windows map whole pages: take a "
                           f"multiple of {_smallest(self.token_bytes)} for tokens_per_block")
         self.block_bytes = self.planes * plane_bytes
@@ -103,17 +107,22 @@ class _Group:
 def _smallest(token_bytes: int) -> int:
     """Tokens that fill whole pages."""
     tokens = 1
-    while tokens * token_bytes % _PAGE_BYTES:
+    while tokens * token_bytes % mmap.PAGESIZE:
         tokens *= 2
     return tokens
 
 
 def _block_for(token_bytes: int, planes: int, tokens: int) -> int:
-    """Whole pages of 64 tokens or more, and so many that all tokens' mappings are half of what windows may have."""
-    mappings = int(pathlib.Path("/proc/sys/vm/max_map_count").read_text()) * 7 // 16
-    step = _smallest(token_bytes)
-    least = max(_TOKENS_PER_BLOCK, planes * tokens // mappings)
+    """Whole pages of 64 tokens or more, and so many that all tokens take no more than half of the process's mappings."""
+    step, least = _smallest(token_bytes), _TOKENS_PER_BLOCK
+    with contextlib.suppress(OSError):  # a sandbox may hide the limit; Window.show keeps it in any case
+        least = max(least, 2 * planes * tokens // int(pathlib.Path("/proc/sys/vm/max_map_count").read_text()))
     return -(-least // step) * step
+
+
+def _longest(config: Any) -> int:
+    """Tokens that a text of the model may have."""
+    return getattr(config.get_text_config(decoder=True), "max_position_embeddings", 0) or 1 << 20
 
 
 class Memory:
@@ -149,7 +158,7 @@ class Memory:
         self.placement: dict[str, Any] = {"node": node, "policy": policy, "page": page}
         if prefix and any(kind.sliding for kind in kinds):
             raise _refuse("layers that slide drop the beginning of a prompt, so it cannot be shared: open without prefix=True")
-        self.tokens_max: int = getattr(config.get_text_config(decoder=True), "max_position_embeddings", 0) or 1 << 20
+        self.tokens_max = _longest(config)
         self._lock = threading.RLock()
         self._depth = 0
         self._left: deque[tuple[_Group, Table]] = deque()
@@ -160,10 +169,10 @@ class Memory:
     @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
         """The calling thread has the role of all owners. What caches left behind comes home first."""
-        with self._lock:
+        with self._lock, contextlib.ExitStack() as roles:
             if self._depth == 0:
                 for group in self.groups:
-                    group.owner.adopt()
+                    roles.enter_context(group.owner)
             self._depth += 1
             try:
                 if self._depth == 1:
@@ -171,9 +180,6 @@ class Memory:
                 yield
             finally:
                 self._depth -= 1
-                if self._depth == 0:
-                    for group in self.groups:
-                        group.owner.leave()
 
     def _collect(self) -> None:
         while self._left:
@@ -267,7 +273,7 @@ class _Rows:
 
     def _drop(self) -> None:
         """What slides has passed these blocks for good."""
-        keep = self.first_needed() // self.group.tokens_per_block * self.group.tokens_per_block
+        keep = self.group.kind.first_seen(self.length) // self.group.tokens_per_block * self.group.tokens_per_block
         if keep > self.dropped:
             for table in self.tables:
                 self.group.owner.drop_before(table, keep)
@@ -282,11 +288,6 @@ class _Rows:
     def recording(self) -> bool:
         """Are tokens kept that only a crop makes superfluous?"""
         return any(layer.record_past for layer in self.layers)
-
-    def first_needed(self) -> int:
-        """The first token that the next step looks at."""
-        sliding = self.group.kind.sliding
-        return max(self.length - sliding + 1, 0) if sliding else 0
 
     def select(self, rows: list[int]) -> None:
         """Row i is what row rows[i] was. A row that several become is forked; nothing is copied."""
@@ -313,13 +314,13 @@ class _Rows:
         for layer in self.layers:
             layer.stale = True
 
+    def can_crop(self, length: int) -> bool:
+        """Is all there that a step after `length` tokens looks at?"""
+        return length >= self.length or self.group.kind.first_seen(length) >= self.dropped
+
     def crop(self, length: int) -> None:
-        """The sequences have so many tokens."""
+        """The sequences have so many tokens. pre: can_crop()."""
         if length < self.length:
-            keep = max(length - self.group.kind.sliding + 1, 0) if self.group.kind.sliding else 0
-            if keep < self.dropped:
-                raise _refuse("what a sliding window has passed is gone: call activate_past_recording() before the steps that are "
-                              "undone")
             with self.memory.owning():
                 for table in self.tables:
                     self.group.owner.truncate_tokens(table, length)
@@ -351,7 +352,6 @@ class _Layer(CacheLayerMixin):
         super().__init__()  # type: ignore[no-untyped-call]
         self.rows, self.kind = rows, kind
         self.is_sliding = kind.sliding is not None
-        self.sliding_window = kind.sliding
         self.length = 0
         self.record_past = False
         self.stale = False
@@ -399,7 +399,7 @@ class _Layer(CacheLayerMixin):
         values.narrow(2, first, count).copy_(value_states)  # type: ignore[union-attr]
         self.length = end
         self.stale = False
-        seen = max(first - self.sliding_window + 1, 0) if self.sliding_window else 0
+        seen = self.kind.first_seen(first)
         if self is rows.layers[-1]:
             rows.length = end
         return keys.narrow(2, seen, end - seen), values.narrow(2, seen, end - seen)  # type: ignore[union-attr]
@@ -432,12 +432,12 @@ class _Layer(CacheLayerMixin):
         if self.stale:
             self.rows.show()
             self.stale = False
-        first = max(self.length - self.sliding_window + 1, 0) if self.sliding_window else 0
+        first = self.kind.first_seen(self.length)
         return view.narrow(2, first, self.length - first)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Tokens that the next update returns, and the position of the first one."""
-        first = max(self.length - self.sliding_window + 1, 0) if self.sliding_window else 0
+        first = self.kind.first_seen(self.length)
         return self.length - first + query_length, first
 
     def get_seq_length(self) -> int:
@@ -446,7 +446,7 @@ class _Layer(CacheLayerMixin):
 
     def get_max_length(self) -> int:
         """No limit but the model's; a sliding window's is its width."""
-        return self.sliding_window or -1
+        return self.kind.sliding or -1
 
     @property
     def batch_size(self) -> int:
@@ -482,7 +482,7 @@ class Cache(transformers.Cache):
         """`memory`: a Memory; or a model, and what Memory takes (by default room for one sequence as long as the model allows)."""
         if not isinstance(memory, Memory):
             if not ("tokens" in options or "blocks" in options):
-                options["tokens"] = memory.config.get_text_config(decoder=True).max_position_embeddings
+                options["tokens"] = _longest(memory.config)
             memory = Memory(memory, **options)
         elif options:
             raise _refuse(f"{', '.join(options)}: that is Memory's to say")
@@ -514,11 +514,13 @@ class Cache(transformers.Cache):
     def crop(self, tokens_to_remove: int) -> None:
         """Undoes the last tokens (a negative number), or keeps so many (a positive one, as older callers do)."""
         length = self.get_seq_length()
-        length = min(length, tokens_to_remove) if tokens_to_remove > 0 else length + tokens_to_remove
-        for group in self.rows.values():
-            group.crop(max(length, 0))
+        length = min(length, tokens_to_remove) if tokens_to_remove > 0 else max(length + tokens_to_remove, 0)
+        if not all(rows.can_crop(length) for rows in self.rows.values()):
+            raise _refuse("what a sliding window has passed is gone: call activate_past_recording() before what may be undone")
+        for rows in self.rows.values():
+            rows.crop(length)
         for layer in self.own:
-            layer.length = min(layer.length, max(length, 0))
+            layer.length = min(layer.length, length)
 
     def reset(self) -> None:
         """No sequence has a token, and all blocks are free."""

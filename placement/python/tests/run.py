@@ -54,6 +54,8 @@ def examples(readme: pathlib.Path, wanted: str) -> unittest.TestSuite:
     for number, code in enumerate(re.findall(r"^```python\n(.*?)^```$", readme.read_text(), re.MULTILINE | re.DOTALL)):
         if f"import {wanted}\n" in code:
             suite.addTest(Example(number, code))
+    if not suite.countTestCases():
+        raise SystemExit(f"{readme} has no example of {wanted}")
     return suite
 
 

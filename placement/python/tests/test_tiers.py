@@ -3,11 +3,13 @@
 
 import array
 import asyncio
+import contextlib
 import gc
 import os
 import pathlib
 import tempfile
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -69,18 +71,59 @@ class Tiers(unittest.TestCase):
             await completion
 
         async def both() -> int:
-            ticks = 0
-            async with asyncio.TaskGroup() if hasattr(asyncio, "TaskGroup") else _Group() as group:
-                for key, data in enumerate(given):
-                    group.create_task(wait(tier.store(key, data)))
-            async with asyncio.TaskGroup() if hasattr(asyncio, "TaskGroup") else _Group() as group:
-                for key, into in enumerate(taken):
-                    group.create_task(wait(tier.load(key, into)))
-                ticks += 1
-            return ticks
+            """How often something else ran meanwhile."""
+            turns, done = 0, False
 
-        self.assertEqual(asyncio.run(both()), 1)
+            async def others() -> None:
+                nonlocal turns
+                while not done:
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            running = asyncio.ensure_future(others())
+            await asyncio.gather(*(wait(tier.store(key, data)) for key, data in enumerate(given)))
+            await asyncio.gather(*(wait(tier.load(key, into)) for key, into in enumerate(taken)))
+            done = True
+            await running
+            return turns
+
+        self.assertGreater(asyncio.run(both()), 10)
         self.assertEqual([bytes(into) for into in taken], given)
+
+    def test_a_completions_callback_may_ask_and_its_exception_harms_nobody(self) -> None:
+        tier, heard = locus.Tier.file(self.path, 16 << 20), []
+
+        def callback(done: object) -> None:
+            heard.append(tier.find(1))
+            raise ZeroDivisionError(done)
+
+        with self.assertLogs("concurrent.futures", "ERROR"):
+            completion = tier.store(1, bytes(300_000))
+            completion.add_done_callback(callback)
+            completion.result()
+            while not heard:
+                time.sleep(0.001)
+            tier.store(2, b"on it goes").result()
+        self.assertEqual((heard, tier.find(2)), ([300_000], 10))
+
+    def test_what_is_asked_for_beside_a_close_is_done_or_refused(self) -> None:
+        for _ in range(20):
+            tier = locus.Tier.file(self.path, 64 << 20)
+            asked: list[locus.Completion] = []
+
+            def ask(tier: locus.Tier = tier, asked: list[locus.Completion] = asked) -> None:
+                with contextlib.suppress(locus.Error):
+                    for key in range(100):
+                        asked.append(tier.store(key, bytes(5000)))
+
+            thread = threading.Thread(target=ask)
+            thread.start()
+            tier.close()
+            thread.join()
+            for completion in asked:
+                completion.result(timeout=10)
+            del tier, ask
+            gc.collect()
 
     def test_four_threads_may_use_one(self) -> None:
         tier, failed = locus.Tier.file(self.path, 64 << 20), []
@@ -143,26 +186,10 @@ class Tiers(unittest.TestCase):
                 call()
         self.assertEqual(tier.find(1), 100)
 
-    def test_a_wait_has_a_limit(self) -> None:
-        tier = locus.Tier.far(1 << 20)
-        done = tier.store(1, b"x")
+    def test_what_is_copied_within_the_call_is_done_at_once(self) -> None:
+        done = locus.Tier.far(1 << 20).store(1, b"x")
         self.assertTrue(done.done())
-        done.result(timeout=0)
         self.assertIsNone(done.exception())
-
-
-class _Group:
-    """asyncio.TaskGroup, which Python 3.10 lacks."""
-
-    async def __aenter__(self) -> "_Group":
-        self.tasks: list[asyncio.Task[None]] = []
-        return self
-
-    def create_task(self, coroutine: object) -> None:
-        self.tasks.append(asyncio.ensure_future(coroutine))  # type: ignore[call-overload]
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*self.tasks)
 
 
 class Prefixes(unittest.TestCase):

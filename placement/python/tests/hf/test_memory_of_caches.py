@@ -175,6 +175,12 @@ class Refused(unittest.TestCase):
         cache = locus.hf.Cache(locus.hf.Memory(of, tokens=2048, tokens_per_block=16))
         of.generate(prompts(1, 200), past_key_values=cache, **SHORT)
         self.refuses("activate_past_recording", lambda: cache.crop(-30))
+        mixed = locus.hf.Cache(locus.hf.Memory(model("gemma"), tokens=2048, tokens_per_block=16))
+        with torch.no_grad():
+            model("gemma")(prompts(1, 200), past_key_values=mixed)
+            model("gemma")(prompts(1, 60), past_key_values=mixed)
+        self.refuses("activate_past_recording", lambda: mixed.crop(-100))
+        self.assertEqual({rows.length for rows in mixed.rows.values()}, {260}, "no layer was cropped")
 
     def test_a_longer_text_than_the_model(self) -> None:
         cache = locus.hf.Cache(locus.hf.Memory(model("gpt2"), tokens=4096))
