@@ -70,24 +70,18 @@ class Tiers(unittest.TestCase):
         async def wait(completion: locus.Completion) -> None:
             await completion
 
-        async def both() -> int:
-            """How often something else ran meanwhile."""
-            turns, done = 0, False
+        gate, opened = threading.Event(), []
+        tier._thread.requests.put(lambda: opened.append(gate.wait(5)))  # the tier does nothing until then
 
-            async def others() -> None:
-                nonlocal turns
-                while not done:
-                    turns += 1
-                    await asyncio.sleep(0)
-
-            running = asyncio.ensure_future(others())
-            await asyncio.gather(*(wait(tier.store(key, data)) for key, data in enumerate(given)))
+        async def both() -> None:
+            stores = [asyncio.ensure_future(wait(tier.store(key, data))) for key, data in enumerate(given)]
+            await asyncio.sleep(0)  # now they wait, or else this loop would stand still
+            gate.set()
+            await asyncio.gather(*stores)
             await asyncio.gather(*(wait(tier.load(key, into)) for key, into in enumerate(taken)))
-            done = True
-            await running
-            return turns
 
-        self.assertGreater(asyncio.run(both()), 10)
+        asyncio.run(both())
+        self.assertEqual(opened, [True], "a coroutine ran while others waited")
         self.assertEqual([bytes(into) for into in taken], given)
 
     def test_a_completions_callback_may_ask_and_its_exception_harms_nobody(self) -> None:
