@@ -289,23 +289,35 @@ static struct tb_sample sample_of(const char *name, long finish_ns, uint32_t *pe
     return job.sample;
 }
 
-Test(contenders_library, a_cap_holds_with_slow_workers, .timeout = 60)
+// Workers that are late only if the owner was not held up longer than they are: on a busy machine they are given more time.
+#define LATE_MOST_NS 12800000L
+
+static uint32_t cap_of(uint32_t peak, uint32_t percent)
 {
-    static const struct {
-        const char *name;
-        uint32_t percent;
-    } caps[] = {{"locus-cap-100", 100}, {"locus-cap-105", 105}, {"locus-cap-125", 125}};
-    uint32_t peak;
-    struct tb_sample free_one = sample_of("locus", 100000, &peak);
-    cr_expect_gt(free_one.outstanding_high, (peak * 125 + 99) / 100,
-                 "without a cap nothing is exceeded, so this test shows nothing");
-    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
-        struct tb_sample sample = sample_of(caps[i].name, 100000, &peak);
-        uint32_t cap = (peak * caps[i].percent + 99) / 100;
-        cr_expect_leq(sample.outstanding_high, cap, "%s: %u", caps[i].name, sample.outstanding_high);
-        cr_expect_leq(sample.distinct, cap, "%s: %u", caps[i].name, sample.distinct);
-        cr_expect_gt(sample.waits, 0, "%s", caps[i].name);
+    return (peak * percent + 99) / 100;
+}
+
+static void expect_a_cap_holds(const char *name, uint32_t percent)
+{
+    struct tb_sample sample = {0};
+    for (long ns = 100000; ns <= LATE_MOST_NS && !sample.waits; ns *= 2) {
+        uint32_t peak;
+        sample = sample_of(name, ns, &peak);
+        cr_expect_leq(sample.outstanding_high, cap_of(peak, percent), "%s: %u", name, sample.outstanding_high);
+        cr_expect_leq(sample.distinct, cap_of(peak, percent), "%s: %u", name, sample.distinct);
     }
+    cr_expect_gt(sample.waits, 0, "%s", name);
+}
+
+Test(contenders_library, a_cap_holds_with_slow_workers, .timeout = 300)
+{
+    uint32_t peak = 0, high = 0;
+    for (long ns = 100000; ns <= LATE_MOST_NS && (!high || high <= cap_of(peak, 125)); ns *= 2)
+        high = sample_of("locus", ns, &peak).outstanding_high;
+    cr_expect_gt(high, cap_of(peak, 125), "without a cap nothing is exceeded, so this test shows nothing");
+    expect_a_cap_holds("locus-cap-100", 100);
+    expect_a_cap_holds("locus-cap-105", 105);
+    expect_a_cap_holds("locus-cap-125", 125);
     cr_expect_eq(sample_of("locus-cap-100", 0, &peak).outstanding_high, peak);
 }
 
