@@ -60,11 +60,18 @@ known() {
 }
 
 # The sanitizers and libFuzzer of clang are a package of their own, named after the version of clang that "clang" stands for;
-# older releases had them in libclang-common.
+# older releases have them in libclang-common, which every release has. dpkg-query has no error for a package that is not
+# installed but named by another one.
 clang_runtime() {
-    depends=$(dpkg-query -W -f '${Depends}' clang 2>/dev/null || apt-cache show clang 2>/dev/null | grep -m 1 '^Depends: ' || true)
+    depends=$(dpkg-query -W -f '${Depends}' clang 2>/dev/null || true)
+    [ -n "$depends" ] || depends=$(apt-cache show clang 2>/dev/null | grep -m 1 '^Depends: ' || true)
     version=$(echo "$depends" | sed -n 's/.*clang-\([0-9][0-9]*\).*/\1/p' | head -n 1)
-    [ -z "$version" ] || echo "libclang-rt-$version-dev|libclang-common-$version-dev"
+    [ -n "$version" ] || return 0
+    if installed "libclang-rt-$version-dev" || known "libclang-rt-$version-dev"; then
+        echo "libclang-rt-$version-dev"
+    else
+        echo "libclang-common-$version-dev"
+    fi
 }
 
 # Prints one name for each need that no installed package meets.
