@@ -201,7 +201,7 @@ def read_markdown(text):
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
             block.append(len(re.findall(r"(?<!\\)\|", line)))
-            heads += [line] if len(block) == 1 else []
+            heads += [re.sub(r" (ns|us|ms|s)(?= \|)", " time", line)] if len(block) == 1 else []  # the unit follows the times
             if len(block) == 2 and not re.fullmatch(r"\|( *:?-+:? *\|)+", line):
                 raise ValueError("no rule below the head: %s" % line)
         else:
