@@ -170,8 +170,11 @@ among the_affinity_is_right_where_online_is_not 'mount --bind online /sys/device
 among memtotal_is_compared 'mount --bind meminfo /proc/meminfo' \
     '.memory_kernel_bytes == 1024000 and .memory_nodes_bytes > 1024000' \
     "nodes report .* together, the kernel 1000 KiB in all .* LOCUS goes by the nodes"
-if [ -r /sys/devices/system/node/online ]; then
-    check memtotal_is_not_told_where_it_is_equal sh -c '"$1" topo >"$2" && ! grep "together, the kernel" "$2"' - "$LOCUS" "$out"
+printf '%s kB\n' 'MemTotal: 16000000' 'MemFree: 16000000' >"$scratch/equal"
+among memtotal_is_that_of_all_nodes 'mount --bind fake /sys && mount --bind equal /proc/meminfo' \
+    '.memory_kernel_bytes == 16384000000 and .memory_nodes_bytes == 16384000000' '0 DRAM 0-3 '
+if [ -s "$scratch/page" ]; then
+    check memtotal_is_not_told_where_it_is_equal sh -c '! grep "together, the kernel" "$1"' - "$scratch/page"
 fi
 for variable in HWLOC_XMLFILE HWLOC_SYNTHETIC HWLOC_FSROOT; do
     export "$variable=pack:2 pu:64"
