@@ -16,8 +16,8 @@ needs_guest isolated_guest
 # --- what runs inside ----------------------------------------------------------------------------------------------------------
 
 # watched NAME COMMAND...: "NAME PROGRAM THREAD CPU COUNT": how often a thread of the program was seen on a CPU. THREAD is main or
-# other. Of `locus` itself that is how often it was seen to wait, which is while it has a child: before, it goes to the CPUs that it
-# is to measure on, to see whether the kernel grants them. "NAME last CPU": where it was seen last, child or no child.
+# other. Of `locus` itself that is how often it was seen to wait, which is while it has a child or a second thread: before, it goes
+# to the CPUs that it is to measure on, to see whether the kernel grants them.
 cat >"$scratch/head" <<END
 #!/bin/sh
 locus=$build/locus
@@ -34,20 +34,19 @@ look() {
         [ "$process" != "${task##*/}" ] || thread=main
         set -- ${line##*) }
         parents="$parents $2 "
+        [ $thread = main ] || parents="$parents $process "
         if [ $name = locus ]; then waiting="$waiting $process/$thread/${37}"; else echo "$word $name $thread ${37}"; fi
     done 2>/dev/null
-    last=${waiting:-$last}
     for one in $waiting; do
         case $parents in *" ${one%%/*} "*) one=${one#*/} && echo "$word locus ${one%/*} ${one#*/}" ;; esac
     done
 }
 watched() {
-    word=$1 last=
+    word=$1
     shift
     rm -f /tmp/status
     ("$@" >/tmp/said 2>&1; echo $? >/tmp/status) &
     while [ ! -e /tmp/status ]; do look; done >/tmp/seen
-    echo "$word last ${last##*/}"
     sort /tmp/seen | uniq -c | awk '{ print $2, $3, $4, $5, $1 }'
     echo "$word status $(cat /tmp/status) $(tail -n 1 /tmp/said)"
 }
@@ -66,7 +65,7 @@ watched eval "$locus" eval -W cycle-256 -d spin $few --log /tmp/eval.jsonl
 echo "eval-allowed $(head -n 1 /tmp/eval.jsonl | sed 's/.*"allowed":"\([^"]*\)".*/\1/')"
 watched eval-chosen taskset 4 "$locus" eval -W cycle-256 $few
 watched eval-cpus "$locus" eval -W cycle-256 -d spin $few --cpus 0,2
-watched matrix "$locus" matrix -k latency -r 1 -q
+watched matrix "$locus" matrix -k latency -r 64 -q
 mkdir /sys/fs/cgroup/few
 echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
 echo 0,2 >/sys/fs/cgroup/few/cpuset.cpus
@@ -119,7 +118,7 @@ check 'what is measured has the isolated CPUs: its first thread' ran eval locus-
 check 'the worker, too' ran eval locus-lap other '1 3' 0
 check 'who waits for it has the others' ran eval locus main '0 2' 0
 check 'the record says where' says 'eval-allowed 1,3$'
-check 'matrix waits elsewhere as well' says 'matrix last [02]$'
+check 'matrix waits elsewhere as well' ran matrix locus main '0 2' 0
 check 'isolation is fit' says 'doctor fit isolation isolcpus 1,3, nohz_full 1,3;fit cpuset 2 of 2 isolated'
 check 'under taskset it is not' says 'doctor-chosen UNFIT isolation isolcpus 1,3, but this process is kept to 0;'
 check 'nor in a cpuset without them' says 'doctor-cpuset UNFIT isolation isolcpus 1,3, but this process is kept to 0,2;'
