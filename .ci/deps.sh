@@ -60,8 +60,8 @@ known() {
 }
 
 # The sanitizers and libFuzzer of clang are a package of their own, named after the version of clang that "clang" stands for;
-# older releases have them in libclang-common, which every release has. dpkg-query has no error for a package that is not
-# installed but named by another one.
+# older releases have no such package, and them in libclang-common. Of a package that is not installed but named by another one,
+# dpkg-query prints nothing and has no error.
 clang_runtime() {
     depends=$(dpkg-query -W -f '${Depends}' clang 2>/dev/null || true)
     [ -n "$depends" ] || depends=$(apt-cache show clang 2>/dev/null | grep -m 1 '^Depends: ' || true)

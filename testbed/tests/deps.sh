@@ -63,18 +63,6 @@ rivals() {
         deps 0 build --missing && why='in the build' && ! grep -q dpdk "$out"
 }
 check "DPDK's pools are tested, and are not needed to build" rivals
-# dpkg-query STATUS for clang, and the packages that are installed.
-clang_where() {
-    printf '#!/bin/sh\ncase "$*" in *Depends*) exit %s ;; *Status*\\ %s) echo installed ;; *) exit 1 ;; esac\n' "$1" "$2" \
-        >"$bare/dpkg-query"
-    printf '#!/bin/sh\n[ $1 != show ] || { echo "Depends: clang-14 (>= 14~)"; exit; }\necho "  Candidate: 1"\n' >"$bare/apt-cache"
-    deps 0 test --missing && why="it names: $(paste -sd ' ' "$out")" && grep -qx libclang-rt-14-dev "$out"
-}
-check 'the tests want the sanitizers of clang' clang_where 1 none
-check 'so they do where dpkg knows clang by another package only' clang_where 0 none
-check "and where clang's common files alone are installed" clang_where 1 libclang-common-14-dev
-printf '#!/bin/sh\nexit 1\n' >"$bare/dpkg-query"
-printf '#!/bin/sh\necho "  Candidate: 1"\n' >"$bare/apt-cache"
 packager() {
     deps 0 deb --missing && why="it names: $(paste -sd ' ' "$out")" && grep -qx debhelper "$out" && grep -qx libhwloc-dev "$out" &&
         ! grep -qx libdpdk-dev "$out"
@@ -111,5 +99,16 @@ engine() {
         ln -s "$bare/id" "$bare/npm" && deps 0 all --missing && why='another npm does not count' && ! grep -qx npm "$out"
 }
 check 'all tests want npm, from whatever package' engine
+
+# dpkg-query STATUS for clang, and the packages that are installed.
+clang_where() {
+    printf '#!/bin/sh\ncase "$*" in *Depends*) exit %s ;; *Status*\\ %s) echo installed ;; *) exit 1 ;; esac\n' "$1" "$2" \
+        >"$bare/dpkg-query"
+    printf '#!/bin/sh\n[ $1 != show ] || { echo "Depends: clang-14 (>= 14~)"; exit; }\necho "  Candidate: 1"\n' >"$bare/apt-cache"
+    deps 0 test --missing && why="it names: $(paste -sd ' ' "$out")" && grep -qx libclang-rt-14-dev "$out"
+}
+check 'the tests want the sanitizers of clang' clang_where 1 none
+check 'so they do where dpkg knows clang by another package only' clang_where 0 none
+check "and where clang's common files alone are installed" clang_where 1 libclang-common-14-dev
 
 done_testing
