@@ -11,6 +11,8 @@
 #include "crc.h"
 #include "locus/int8.h"
 
+#define NUMBER sizeof(uint16_t)
+
 static uint64_t numbers_in(const struct locus_tier *tier) // a unit
 {
     return tier->unit_bytes / LOCUS_INT8_GROUP_BYTES * LOCUS_INT8_GROUP;
@@ -31,20 +33,31 @@ static uint64_t share(const struct locus_tier *tier, uint64_t left, uint64_t *he
     return numbers;
 }
 
+// The numbers of one unit, to int8 or back, piece by piece: all of them but the object's last are whole groups.
+static int unit_convert(char *unit, struct tier_cursor *cursor, uint64_t numbers, bool in)
+{
+    int error = 0;
+    for (uint64_t left = numbers * NUMBER, bytes; left > 0 && !error; left -= bytes) {
+        void *here = tier_run(cursor, left, &bytes);
+        error = in ? locus_int8_from_f16(unit, here, bytes / NUMBER) : locus_int8_to_f16(here, unit, bytes / NUMBER);
+        unit += locus_int8_bytes(bytes / NUMBER);
+    }
+    return error;
+}
+
 static int int8_store(struct locus_tier *tier, struct locus_tier_op *op)
 {
     struct memory *memory = (struct memory *)tier;
     struct object *object = tier_object(tier, op);
-    const uint16_t *from = op->memory;
+    struct tier_cursor cursor = tier_cursor(op);
     uint32_t unit = object->first;
-    for (uint64_t left = op->bytes / sizeof *from, numbers, held; left > 0; left -= numbers, unit = tier->objects.next[unit]) {
+    for (uint64_t left = op->bytes / NUMBER, numbers, held; left > 0; left -= numbers, unit = tier->objects.next[unit]) {
         numbers = share(tier, left, &held);
-        int error = locus_int8_from_f16(memory_unit(memory, unit), from, numbers);
+        int error = unit_convert(memory_unit(memory, unit), &cursor, numbers, true);
         if (error)
             return error;
         if (!memory->unchecked)
             object->checksum = crc32c(object->checksum, memory_unit(memory, unit), held);
-        from += numbers;
     }
     tier_store_done(tier, op, 0);
     return 0;
@@ -54,15 +67,14 @@ static int int8_load(struct locus_tier *tier, struct locus_tier_op *op)
 {
     const struct memory *memory = (struct memory *)tier;
     const struct object *object = tier_object(tier, op);
-    uint16_t *to = op->memory;
+    struct tier_cursor cursor = tier_cursor(op);
     uint32_t unit = object->first, checksum = 0;
     int error = 0;
-    for (uint64_t left = op->bytes / sizeof *to, numbers, held; left > 0; left -= numbers, unit = tier->objects.next[unit]) {
+    for (uint64_t left = op->bytes / NUMBER, numbers, held; left > 0; left -= numbers, unit = tier->objects.next[unit]) {
         numbers = share(tier, left, &held);
         if (!memory->unchecked)
             checksum = crc32c(checksum, memory_unit(memory, unit), held);
-        error = error ? error : locus_int8_to_f16(to, memory_unit(memory, unit), numbers);
-        to += numbers;
+        error = error ? error : unit_convert(memory_unit(memory, unit), &cursor, numbers, false);
     }
     tier_load_done(tier, op, checksum != object->checksum ? -EBADMSG : error);
     return 0;

@@ -40,21 +40,24 @@ static uint32_t copy_small(uint32_t checksum, void *to, const void *from, size_t
 }
 
 // Copies the object run by run, and returns its checksum, or 0 without checksums.
-static uint32_t far_copy(struct memory *memory, const struct object *object, char *bytes, bool in)
+static uint32_t far_copy(struct memory *memory, const struct object *object, const struct locus_tier_op *op, bool in)
 {
     bool large = object->bytes >= LARGE_BYTES;
+    struct tier_cursor cursor = tier_cursor(op);
     uint32_t checksum = 0;
     uint64_t left = object->bytes;
     for (uint32_t unit = object->first, next; left > 0; unit = next) {
-        uint64_t run = (uint64_t)objects_run(&memory->tier.objects, unit, &next) * memory->tier.unit_bytes;
+        uint64_t run = (uint64_t)objects_run(&memory->tier.objects, unit, &next) * memory->tier.unit_bytes, part;
         char *here = memory_unit(memory, unit);
         run = run < left ? run : left;
-        if (memory->unchecked)
-            memcpy(in ? here : bytes, in ? bytes : here, run);
-        else
-            checksum = (large ? crc32c_copy : copy_small)(checksum, in ? here : bytes, in ? bytes : here, run);
-        bytes += run;
         left -= run;
+        for (; run > 0; run -= part, here += part) {
+            char *bytes = tier_run(&cursor, run, &part);
+            if (memory->unchecked)
+                memcpy(in ? here : bytes, in ? bytes : here, part);
+            else
+                checksum = (large ? crc32c_copy : copy_small)(checksum, in ? here : bytes, in ? bytes : here, part);
+        }
     }
     return checksum;
 }
@@ -62,7 +65,7 @@ static uint32_t far_copy(struct memory *memory, const struct object *object, cha
 static int far_store(struct locus_tier *tier, struct locus_tier_op *op)
 {
     struct object *object = tier_object(tier, op);
-    object->checksum = far_copy((struct memory *)tier, object, op->memory, true);
+    object->checksum = far_copy((struct memory *)tier, object, op, true);
     tier_store_done(tier, op, 0);
     return 0;
 }
@@ -70,7 +73,7 @@ static int far_store(struct locus_tier *tier, struct locus_tier_op *op)
 static int far_load(struct locus_tier *tier, struct locus_tier_op *op)
 {
     const struct object *object = tier_object(tier, op);
-    uint32_t checksum = far_copy((struct memory *)tier, object, op->memory, false);
+    uint32_t checksum = far_copy((struct memory *)tier, object, op, false);
     tier_load_done(tier, op, checksum == object->checksum ? 0 : -EBADMSG);
     return 0;
 }

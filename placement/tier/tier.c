@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "locus/int8.h"
+
 int tier_init(struct locus_tier *tier, const struct tier_kind *kind, uint64_t units, uint32_t unit_bytes)
 {
     tier->kind = kind;
@@ -176,34 +178,57 @@ void tier_drop_done(struct locus_tier *tier, struct locus_tier_op *op, int resul
 
 // --- calls ---------------------------------------------------------------------------------------------------------------------
 
-static bool is_numbers(const void *memory, uint64_t bytes)
+static bool is_numbers(const struct locus_piece *piece, bool last)
 {
-    return ((uintptr_t)memory | bytes) % sizeof(uint16_t) == 0;
+    uint64_t multiple = last ? sizeof(uint16_t) : LOCUS_INT8_GROUP * sizeof(uint16_t);
+    return (uintptr_t)piece->memory % sizeof(uint16_t) == 0 && piece->bytes % multiple == 0;
 }
 
-static void op_fill(struct locus_tier_op *op, uint32_t kind, struct locus_id key, void *memory, uint64_t bytes, uint32_t object)
+// The bytes of all pieces: 0, -EINVAL, or -EFBIG.
+static int pieces_take(const struct locus_tier *tier, const struct locus_piece pieces[], uint32_t count, uint64_t *bytes)
+{
+    *bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pieces[i].bytes == 0 || (tier->kind->numbers && !is_numbers(&pieces[i], i + 1 == count)))
+            return -EINVAL;
+        if (__builtin_add_overflow(*bytes, pieces[i].bytes, bytes))
+            return -EFBIG;
+    }
+    return count ? 0 : -EINVAL;
+}
+
+static void op_fill(struct locus_tier_op *op, uint32_t kind, struct locus_id key, const struct locus_piece *pieces, uint64_t bytes,
+                    uint32_t object)
 {
     op->next = NULL;
     op->kind = kind;
     op->key = key;
-    op->memory = memory;
+    op->pieces = pieces;
     op->bytes = bytes;
     op->object = object;
 }
 
-int locus_tier_store(struct locus_tier *tier, struct locus_id key, const void *from, uint64_t bytes, struct locus_tier_op *op)
+int locus_tier_storev(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
+                      struct locus_tier_op *op)
 {
     uint32_t object;
-    if (bytes == 0 || (tier->kind->numbers && !is_numbers(from, bytes)))
-        return -EINVAL;
-    int error = tier->refuses ? tier->refuses : tier_coming(tier, key, bytes, &object);
+    uint64_t bytes;
+    int error = pieces_take(tier, pieces, count, &bytes);
+    if (!error)
+        error = tier->refuses ? tier->refuses : tier_coming(tier, key, bytes, &object);
     if (error)
         return error;
-    op_fill(op, TIER_STORE, key, (void *)(uintptr_t)from, bytes, object); // a store reads only
+    op_fill(op, TIER_STORE, key, pieces, bytes, object);
     error = tier->kind->store(tier, op);
     if (error)
         tier_came_not(tier, object);
     return error;
+}
+
+int locus_tier_store(struct locus_tier *tier, struct locus_id key, const void *from, uint64_t bytes, struct locus_tier_op *op)
+{
+    op->piece = (struct locus_piece){.memory = (void *)(uintptr_t)from, .bytes = bytes}; // a store reads only
+    return locus_tier_storev(tier, key, &op->piece, 1, op);
 }
 
 // The object that a call may use, or OBJECT_NONE.
@@ -213,22 +238,31 @@ static uint32_t here(const struct locus_tier *tier, struct locus_id key)
     return object != OBJECT_NONE && tier->objects.object[object].state == OBJECT_HERE ? object : OBJECT_NONE;
 }
 
-int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op)
+int locus_tier_loadv(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
+                     struct locus_tier_op *op)
 {
     uint32_t number = here(tier, key);
-    if (tier->kind->numbers && !is_numbers(to, bytes))
-        return -EINVAL;
+    uint64_t bytes;
+    int error = pieces_take(tier, pieces, count, &bytes);
+    if (error)
+        return error;
     if (number == OBJECT_NONE)
         return -ENOENT;
     struct object *object = &tier->objects.object[number];
     if (object->bytes > bytes)
         return -EMSGSIZE;
     object->readers++;
-    op_fill(op, TIER_LOAD, key, to, object->bytes, number);
-    int error = tier->kind->load(tier, op);
+    op_fill(op, TIER_LOAD, key, pieces, object->bytes, number);
+    error = tier->kind->load(tier, op);
     if (error)
         reader_ends(tier, number);
     return error;
+}
+
+int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op)
+{
+    op->piece = (struct locus_piece){.memory = to, .bytes = bytes};
+    return locus_tier_loadv(tier, key, &op->piece, 1, op);
 }
 
 int locus_tier_drop(struct locus_tier *tier, struct locus_id key, struct locus_tier_op *op)

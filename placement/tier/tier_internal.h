@@ -10,6 +10,8 @@
 #ifndef LOCUS_TIER_INTERNAL_H
 #define LOCUS_TIER_INTERNAL_H
 
+#include <string.h>
+
 #include "placement/base/counters.h"
 
 #include "locus/tier.h"
@@ -58,6 +60,51 @@ void tier_refuse(struct locus_tier *tier, int error, const char *format, ...) __
 
 // Writes a sentence to where a config wants it, if it does.
 void tier_say(char *why, size_t why_bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+// The next byte of an operation's memory.
+struct tier_cursor {
+    const struct locus_piece *piece;
+    size_t at;
+};
+
+static inline struct tier_cursor tier_cursor(const struct locus_tier_op *op)
+{
+    return (struct tier_cursor){.piece = op->pieces};
+}
+
+// How many of the next `most` bytes, which must be there, lie one behind the other, and where. Moves on behind them.
+static inline char *tier_run(struct tier_cursor *cursor, uint64_t most, uint64_t *bytes)
+{
+    char *here = (char *)cursor->piece->memory + cursor->at;
+    uint64_t left = cursor->piece->bytes - cursor->at;
+    *bytes = most < left ? most : left;
+    cursor->at += *bytes;
+    if (*bytes == left)
+        *cursor = (struct tier_cursor){.piece = cursor->piece + 1};
+    return here;
+}
+
+static inline void tier_skip(struct tier_cursor *cursor, uint64_t bytes)
+{
+    for (uint64_t done = 0, run; done < bytes; done += run)
+        tier_run(cursor, bytes - done, &run);
+}
+
+static inline void tier_gather(void *to, struct tier_cursor *from, uint64_t bytes)
+{
+    for (uint64_t done = 0, run; done < bytes; done += run) {
+        const char *here = tier_run(from, bytes - done, &run);
+        memcpy((char *)to + done, here, run);
+    }
+}
+
+static inline void tier_scatter(struct tier_cursor *to, const void *from, uint64_t bytes)
+{
+    for (uint64_t done = 0, run; done < bytes; done += run) {
+        char *here = tier_run(to, bytes - done, &run);
+        memcpy(here, (const char *)from + done, run);
+    }
+}
 
 static inline struct object *tier_object(struct locus_tier *tier, const struct locus_tier_op *op)
 {

@@ -11,6 +11,9 @@
 //     load      copies the object to the caller's memory and checks it.
 //     drop      removes it.
 //
+// Bytes may lie in pieces, as a block does whose layers lie apart: storev and loadv are store and load for these, as pwritev is
+// pwrite. The object is the same, so what was stored in one piece may be loaded in several, and the other way round.
+//
 // An operation is a struct of the caller's, so none is allocated. A call that returns an error has not begun: done() is not
 // called. After a 0 done() is called exactly once, and until then the struct and the bytes belong to the tier:
 //
@@ -56,12 +59,18 @@ extern "C" {
 
 struct locus_tier;
 
+struct locus_piece {            // some of the bytes of an object, in the caller's memory
+    void *memory;               // a store only reads it
+    uint64_t bytes;
+};
+
 struct locus_tier_op {
     // 0; -EBADMSG: the checksum is not that of the bytes, which must not be used; -EIO or another error of the file. After a failed
     // load the object is still there. Never NULL.
     void (*done)(struct locus_tier_op *op, int result);
     struct locus_tier_op *next; // from here on the tier's
-    void *memory;
+    const struct locus_piece *pieces;
+    struct locus_piece piece;         // the only one, of store and load
     struct locus_id key;
     uint64_t bytes;
     uint32_t object, kind;
@@ -83,6 +92,14 @@ int locus_tier_store(struct locus_tier *tier, struct locus_id key, const void *f
 // `bytes`: the room at `to`. The object has locus_tier_find() bytes, and no others are written. 0, -ENOENT, -EMSGSIZE: less room
 // than that, or -EINVAL: as the kind says (locus_tier_int8_open).
 int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op);
+
+// The same, for memory in `count` pieces, in their order. The array belongs to the tier until done(), as the bytes do. -EINVAL as
+// above, and: no piece, or one without bytes; of int8 a piece, other than the last, that is not whole groups of LOCUS_INT8_GROUP
+// numbers. A file moves pieces without a copy if all begin at a multiple of 4 KiB, and all but the last have one as length.
+int locus_tier_storev(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
+                      struct locus_tier_op *op);
+int locus_tier_loadv(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
+                     struct locus_tier_op *op);
 
 // After done() with 0 the object does not come back, whatever happens. 0, -ENOENT, -EBUSY, -EIO or -ENODEV.
 int locus_tier_drop(struct locus_tier *tier, struct locus_id key, struct locus_tier_op *op);

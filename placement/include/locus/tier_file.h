@@ -59,9 +59,10 @@ struct locus_tier_file_config {
     uint32_t depth;             // operations under way at a time, 1 .. LOCUS_TIER_DEPTH_MAX; 0: 16
     void *memory;               // NULL, or memory of which most objects are stored and loaded: registered, must outlive the tier
     size_t memory_bytes;
-    int zstd_level;             // 0: off; else 1 .. 19. An object is compressed, within the call, or within poll if the operation
+    int zstd_level;             // 0: off; else 1 .. 19. An object in one piece is compressed, within the call, or within poll if it
     uint32_t zstd_bytes_max;    // had to wait, if that saves at least a block of 4 KiB and a tenth of it; larger ones than this are
-                             // not tried. 0: 1 MiB. For each of `depth` a buffer of this size is allocated
+                             // not tried. 0: 1 MiB. For each of `depth` a buffer of this size is allocated. What is compressed
+                             // is loaded into one piece: else done() gets -EINVAL
     bool no_io_uring;           // as if the kernel had none
     char *why;                  // NULL, or room for a sentence on why open failed; not used if `size` is not possible
     size_t why_bytes;

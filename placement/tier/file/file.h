@@ -60,7 +60,8 @@ struct file_part {
     uint64_t offset;            // in the file
     uint32_t bytes;             // 0: not under way
     uint32_t last;              // of them, bytes of the object to copy from `memory` to its place after a load
-    char *place;                // or NULL: `memory` is the place
+    bool placed;                // `memory` is not the place, but
+    struct tier_cursor place;   // this is
     uint32_t tries;             // that the kernel put off, one after the other
 };
 
@@ -71,7 +72,8 @@ struct file_slot {              // an operation under way
     char *stage, *tail;
     struct file_header *header;
     struct file_part part[FILE_PARTS_MAX];
-    uint64_t at;                // so many of the padded bytes are done or under way
+    uint64_t at;                // so many of the padded bytes are done or under way,
+    struct tier_cursor next;    // and from here on the caller's memory is wanted next
     uint64_t sequence;
     uint32_t unit;              // where `at` is: a run of units begins here,
     uint64_t run_at;            // at this byte

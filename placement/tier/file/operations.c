@@ -77,30 +77,32 @@ static bool part_next(struct file *file, struct file_slot *slot, struct file_par
     const struct object *object = object_of(file, slot);
     bool load = slot->op->kind == TIER_LOAD;
     uint64_t padded = file_padded(object->held), whole = object->held / FILE_BLOCK * FILE_BLOCK;
-    char *memory = slot->op->memory;
     if (slot->at >= padded || (slot->staged && slot->under_way))
         return false;
     uint64_t bytes = least(run_left(file, slot, &part->offset), PART_BYTES_MAX), left = object->held - slot->at;
-    part->place = NULL;
+    part->placed = false;
     if (object->packed) {
         bytes = least(bytes, padded - slot->at);
         part->memory = slot->stage + slot->at;
     } else if (slot->staged) {
         bytes = least(bytes, least(padded - slot->at, file->stage_bytes));
         part->memory = slot->stage;
-        part->place = load ? memory + slot->at : NULL;
+        part->placed = true;
     } else if (slot->at < whole) {
-        bytes = least(bytes, whole - slot->at);
-        part->memory = memory + slot->at;
+        part->memory = tier_run(&slot->next, least(bytes, whole - slot->at), &bytes);
     } else {
         bytes = FILE_BLOCK;
         part->memory = slot->tail;
-        part->place = load ? memory + slot->at : NULL;
+        part->placed = true;
     }
     part->bytes = (uint32_t)bytes;
     part->last = (uint32_t)least(bytes, left);
-    if (!load && !object->packed && part->memory != memory + slot->at) {
-        memcpy(part->memory, memory + slot->at, part->last);
+    if (part->placed) {
+        part->place = slot->next;
+        if (load)
+            tier_skip(&slot->next, part->last);
+        else
+            tier_gather(part->memory, &slot->next, part->last);
         memset(part->memory + part->last, 0, part->bytes - part->last);
     }
     slot->at += bytes;
@@ -136,10 +138,9 @@ static void part_ended(struct file *file, struct file_slot *slot, uint32_t numbe
     slot->under_way--;
     if (!again && done == 0)
         slot->error = result < 0 ? result : -EIO;
-    if (part->place && done > 0 && !slot->error) {
+    if (part->placed && slot->op->kind == TIER_LOAD && done > 0 && !slot->error) {
         uint32_t count = (uint32_t)least(done, part->last);
-        memcpy(part->place, part->memory, count);
-        part->place += count;
+        tier_scatter(&part->place, part->memory, count);
         part->last -= count;
     }
     if (!again || slot->error) {
@@ -160,10 +161,12 @@ static void part_ended(struct file *file, struct file_slot *slot, uint32_t numbe
 static void pack(struct file *file, struct file_slot *slot)
 {
     struct object *object = object_of(file, slot);
-    if (!file->packer || object->bytes > file->pack_bytes_max || file_padded(object->bytes) == FILE_BLOCK)
+    const struct locus_piece *piece = slot->op->pieces;
+    if (!file->packer || object->bytes > file->pack_bytes_max || file_padded(object->bytes) == FILE_BLOCK ||
+        piece->bytes < object->bytes)
         return;
     size_t most = (size_t)least(file_padded(object->bytes) - FILE_BLOCK, object->bytes - object->bytes / 10);
-    size_t packed = ZSTD_compressCCtx(file->packer, slot->stage, most, slot->op->memory, object->bytes, file->level);
+    size_t packed = ZSTD_compressCCtx(file->packer, slot->stage, most, piece->memory, object->bytes, file->level);
     if (ZSTD_isError(packed)) // it does not fit, so it would not pay
         return;
     object->packed = true;
@@ -178,7 +181,10 @@ static int load_unpack(struct file *file, struct file_slot *slot)
     const struct object *object = object_of(file, slot);
     if (crc32c(0, slot->stage, object->held) != object->checksum)
         return -EBADMSG;
-    size_t bytes = ZSTD_decompressDCtx(file->unpacker, slot->op->memory, object->bytes, slot->stage, object->held);
+    const struct locus_piece *piece = slot->op->pieces;
+    if (piece->bytes < object->bytes)
+        return -EINVAL;
+    size_t bytes = ZSTD_decompressDCtx(file->unpacker, piece->memory, object->bytes, slot->stage, object->held);
     return bytes == object->bytes ? 0 : -EBADMSG;
 }
 
@@ -328,6 +334,32 @@ static void header_ended(struct file *file, struct file_slot *slot, uint32_t num
 
 // --- operations ----------------------------------------------------------------------------------------------------------------
 
+// Can the kernel move the pieces as they are?
+static bool direct(const struct locus_tier_op *op)
+{
+    uint64_t left = op->bytes;
+    for (const struct locus_piece *piece = op->pieces;; piece++) {
+        if ((uintptr_t)piece->memory % FILE_BLOCK)
+            return false;
+        if (left <= piece->bytes)
+            return true;
+        if (piece->bytes % FILE_BLOCK)
+            return false;
+        left -= piece->bytes;
+    }
+}
+
+static uint32_t checksum_of(const struct locus_tier_op *op)
+{
+    struct tier_cursor cursor = tier_cursor(op);
+    uint32_t checksum = 0;
+    for (uint64_t left = op->bytes, run; left > 0; left -= run) {
+        const char *here = tier_run(&cursor, left, &run);
+        checksum = crc32c(checksum, here, run);
+    }
+    return checksum;
+}
+
 static void slot_begin(struct file *file, struct file_slot *slot, struct locus_tier_op *op)
 {
     slot->op = op;
@@ -346,11 +378,12 @@ static void slot_begin(struct file *file, struct file_slot *slot, struct locus_t
     if (op->kind == TIER_STORE)
         pack(file, slot);
     slot->unit = object->first;
-    slot->staged = !object->packed && (uintptr_t)op->memory % FILE_BLOCK != 0;
+    slot->next = tier_cursor(op);
+    slot->staged = !object->packed && !direct(op);
     parts_queue(file, slot);
     io_submit(&file->io);
     if (op->kind == TIER_STORE)
-        object->checksum = crc32c(0, object->packed ? slot->stage : op->memory, object->held);
+        object->checksum = object->packed ? crc32c(0, slot->stage, object->held) : checksum_of(op);
 }
 
 static void waiting_begin(struct file *file)
@@ -378,7 +411,7 @@ static void slot_end(struct file *file, struct file_slot *slot)
     slot->op = NULL;
     file->slots_used--;
     waiting_begin(file);
-    if (op->kind == TIER_LOAD && !error && !object->packed && crc32c(0, op->memory, object->held) != object->checksum)
+    if (op->kind == TIER_LOAD && !error && !object->packed && checksum_of(op) != object->checksum)
         error = -EBADMSG;
     if (op->kind == TIER_STORE)
         tier_store_done(&file->tier, op, error);

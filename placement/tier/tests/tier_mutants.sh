@@ -10,7 +10,7 @@ source_of() { echo "placement/tier/tests/$1.c"; }
 
 mutants_begin topo/*.c placement/{base,memory,tier,tier/file,tier/demote}/*.c placement/tier/tests/file_calls_test.c
 controls file_test file_fault_test file_chain_test file_ring_test file_name_test file_make_test file_torn_test
-controls memory_test quant_test demote_test
+controls memory_test quant_test demote_test pieces_test
 
 crc=placement/tier/crc.c objects=placement/tier/objects.c tier=placement/tier/tier.c memory=placement/tier/memory.c
 int8=placement/tier/int8.c quant=placement/tier/quant.c scalar=placement/tier/quant_scalar.c demote=placement/tier/demote
@@ -165,8 +165,12 @@ mutant a-reader-keeps-the-units $tier file_test 's/ && object->state == OBJECT_G
 mutant larger-than-the-tier $tier memory_test 's/ \|\| units > tier->objects\.units\)/)/'
 mutant no-room-is-not-counted $tier memory_test 's/counter_add\(&tier->stats\.refused_room, 1\);/;/'
 mutant the-room-is-not-looked-at $tier memory_test 's/object->bytes > bytes\)/object->bytes > bytes + 1)/'
-mutant odd-bytes $tier memory_test 's/\(\(uintptr_t\)memory \| bytes\) % /(uintptr_t)memory % /'
-mutant an-odd-address $tier memory_test 's/\(\(uintptr_t\)memory \| bytes\) % /bytes % /'
+mutant odd-bytes $tier memory_test 's/ && piece->bytes % multiple == 0//'
+mutant an-odd-address $tier memory_test 's/\(uintptr_t\)piece->memory % sizeof\(uint16_t\) == 0 && //'
+mutant a-group-in-two-pieces $tier pieces_test 's/last \? sizeof\(uint16_t\) : .*;/sizeof(uint16_t);/'
+mutant a-piece-without-bytes $tier pieces_test 's/pieces\[i\]\.bytes == 0 \|\| //'
+mutant no-piece $tier pieces_test 's/return count \? 0 : -EINVAL;/return 0;/'
+mutant pieces-without-an-end $tier pieces_test 's/return -EFBIG;/return 0;/'
 mutant a-dropped-object-is-found $tier file_test 's/ && tier->objects\.object\[object\]\.state == OBJECT_HERE \?/ ?/'
 mutant stores-of-a-refusing-tier $tier file_fault_test 's/tier->refuses \? tier->refuses : tier_coming/tier_coming/'
 mutant drops-of-a-refusing-tier $tier file_fault_test "$(within locus_tier_drop 's/if \(tier->refuses\)/if (0)/')"
@@ -184,7 +188,7 @@ mutant a-part-of-a-unit-is-none $memory memory_test \
     's/\(config\.bytes \+ config\.unit_bytes - 1\) \/ config\.unit_bytes/config.bytes \/ config.unit_bytes/'
 mutant units-of-any-size $memory memory_test 's/ \|\| \(unit & \(unit - 1\)\)\)/)/'
 mutant file-checksum-is-not-looked-at $operations file_torn_test \
-    's/ && crc32c\(0, op->memory, object->held\) != object->checksum\)/ \&\& 0)/'
+    's/ && checksum_of\(op\) != object->checksum\)/ \&\& 0)/'
 mutant packed-checksum-is-not-looked-at $operations file_torn_test \
     "$(within load_unpack 's/if \(crc32c\(.*/if (0)/')"
 mutant packed-length-is-not-looked-at $operations file_torn_test 's/return bytes == object->bytes \? 0 : -EBADMSG;/return 0;/'
@@ -197,6 +201,14 @@ mutant crc-last-bytes $crc memory_test 's/STEP_1\(crc, \*at\+\+\)/STEP_1(crc, *a
 mutant crc-begin $crc memory_test 's/~register_fast\(~crc/register_fast(crc/'
 mutant crc-copy-without-its-end $crc memory_test "$(within register_copy 's/memcpy\(to, at, count\);/;/')"
 mutant crc-copy-without-a-part $crc memory_test "$(within register_copy 's/part < 3/part < 2/')"
+
+# --- pieces ----------------------------------------------------------------------------------------------------------------------
+
+mutant a-load-stays-in-its-piece $operations pieces_test 's/tier_skip\(&slot->next, part->last\)/(void)load/'
+mutant any-address-is-direct $operations pieces_test "$(within direct 's/if \(\(uintptr_t\)piece->memory % FILE_BLOCK\)/if (0)/')"
+mutant any-length-is-direct $operations pieces_test "$(within direct 's/if \(piece->bytes % FILE_BLOCK\)/if (0)/')"
+mutant the-first-piece-is-packed $operations pieces_test 's/^ +piece->bytes < object->bytes\)$/        0)/'
+mutant unpacked-beyond-a-piece $operations pieces_test "$(within load_unpack 's/if \(piece->bytes < object->bytes\)/if (0)/')"
 
 # --- int8 ------------------------------------------------------------------------------------------------------------------------
 
