@@ -17,17 +17,15 @@ import cffi
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-# What the library calls. An operation of a tier carries a handle to its Python object.
-CALLBACKS = """
+# What the library calls, and what native.c has.
+MORE = """
 struct locus_py_op { struct locus_tier_op op; void *handle; };
 extern "Python" void locus_py_refused(void *, enum locus_free_error, locus_block, uint64_t);
 extern "Python" int locus_py_step(struct locus_owner *, void *);
 extern "Python" void locus_py_done(struct locus_tier_op *, int);
-"""
-
-SOURCE = """
-#include "locus/locus.h"
-struct locus_py_op { struct locus_tier_op op; void *handle; };
+int locus_py_many(struct locus_tier *, uint32_t, const struct locus_id[], uint32_t, const struct locus_piece[], uint32_t,
+                  int32_t[]);
+uint64_t locus_py_keys(const struct locus_tier *, struct locus_id[], uint64_t);
 """
 
 
@@ -56,10 +54,10 @@ native = build()
 sanitizer = [f"-fsanitize={os.environ['SAN']}"] if os.environ.get("SAN") else []
 shared = ["-shared-libasan"] if sanitizer and "clang" in os.environ.get("CC", "") else []
 ffi = cffi.FFI()
-ffi.cdef((ROOT / native["declarations"]).read_text() + CALLBACKS)
+ffi.cdef((ROOT / native["declarations"]).read_text() + MORE)
 ffi.set_source(
     "locus._native",
-    SOURCE,
+    (HERE / "native.c").read_text(),
     include_dirs=[str(ROOT), str(ROOT / "placement/include"), str(ROOT / "topo")],
     define_macros=[("_GNU_SOURCE", None), ("Py_LIMITED_API", "0x030a0000")],
     extra_compile_args=["-O2", "-Wno-discarded-qualifiers", *sanitizer],

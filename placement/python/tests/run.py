@@ -78,9 +78,11 @@ def main() -> int:
     suite = unittest.defaultTestLoader.discover(str(folder), top_level_dir=str(folder))
     if folder == HERE:
         for module in pkgutil.iter_modules(locus.__path__, "locus."):
-            if module.name not in ("locus.hf", "locus._native"):
+            if module.name not in ("locus.hf", "locus.vllm", "locus._native"):
                 suite.addTest(doctest.DocTestSuite(importlib.import_module(module.name)))
-    suite.addTest(examples(HERE.parent / "README.md", "locus" if folder == HERE else "locus.hf"))
+    wanted = {HERE: "locus", HERE / "hf": "locus.hf"}.get(folder)
+    if wanted:
+        suite.addTest(examples(HERE.parent / "README.md", wanted))
     result = Tap()
     suite.run(result)
     print(f"1..{result.count}")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens are those of a run that computes all: whatever tier blocks come from, and whatever vLLM does in between."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from engines import BLOCK, Engine, file, folder, near, prompt, transfer
+
+LONG = prompt(3900)
+WHOLE = prompt(30 * BLOCK, 1)
+MANY = [prompt(300 + 97 * number % 900, 100 + number) for number in range(32)]
+
+
+def far(size: str = "64MiB") -> dict[str, Any]:
+    """This machine may have one node, whose memory is as far as there is."""
+    return {"kind": "far", "node": 0, "size": size}
+
+
+def restored(tokens: int) -> int:
+    """Of a prompt, what is in full blocks. (Of one that is all there, vLLM computes the last token again.)"""
+    return tokens // BLOCK * BLOCK
+
+
+class Restored(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        with Engine() as plain:
+            cls.cold = plain.tokens(LONG) + plain.tokens(WHOLE)
+            own, cached = plain.cached(LONG)
+            cls.own_hit = own[0] == cls.cold[0] and cached == [restored(len(LONG))]
+            plain.forget()
+            cls.serial = [plain.tokens(one, count=24)[0] for one in MANY]
+
+    def test_vllms_own_hit_gives_the_tokens_of_a_cold_run(self) -> None:
+        self.assertTrue(self.own_hit)
+
+    def check(self, *tiers: dict[str, Any], from_tier: int, small: bool = False, **more: Any) -> None:
+        with Engine(transfer(*tiers), **more) as engine:
+            self.assertEqual(engine.tokens(LONG) + engine.tokens(WHOLE), self.cold)
+            engine.settle()
+            for _ in range(2):
+                engine.forget()
+                tokens, cached = engine.cached(LONG, WHOLE)
+                self.assertEqual(tokens, self.cold)
+                self.assertEqual(cached, [restored(len(LONG)), restored(len(WHOLE))])
+                engine.settle()
+            stats = [tier.bytes_used() for tier in engine.worker.tiers]
+            self.assertGreater(stats[from_tier], 0)
+            if small:
+                self.assertGreater(len(engine.index.shelves[from_tier].slots), len(engine.index.shelves[0].slots))
+
+    def test_from_near_memory(self) -> None:
+        self.check(near(), from_tier=0)
+
+    def test_from_near_memory_by_lru(self) -> None:
+        with Engine(transfer(near(), policy="lru")) as engine:
+            self.assertEqual(engine.tokens(LONG), self.cold[:1])
+            engine.settle()
+            engine.forget()
+            self.assertEqual(engine.cached(LONG), (self.cold[:1], [restored(len(LONG))]))
+
+    def test_from_the_memory_of_a_named_node(self) -> None:
+        self.check(far(), from_tier=0)
+
+    def test_from_a_file(self) -> None:
+        with folder() as place:
+            self.check(file(place / "kv"), from_tier=0)
+
+    def test_from_tiers_in_a_row_of_which_the_first_is_too_small(self) -> None:
+        with folder() as place:
+            self.check(near("2MiB"), far("2MiB"), file(place / "kv"), from_tier=2, small=True)
+
+    def test_with_blocks_of_32_tokens(self) -> None:
+        with Engine(transfer(near()), block_size=32) as engine:
+            self.assertEqual(engine.tokens(LONG), self.cold[:1])
+            engine.settle()
+            engine.forget()
+            self.assertEqual(engine.cached(LONG), (self.cold[:1], [len(LONG) // 32 * 32]))
+
+    def test_while_a_prompt_is_computed_in_chunks(self) -> None:
+        with Engine(transfer(near()), max_num_batched_tokens=512) as engine:
+            self.assertEqual(engine.tokens(LONG, WHOLE), self.cold)
+            engine.settle()
+            engine.forget()
+            half = LONG[: 10 * BLOCK] + prompt(600, 7)
+            alone = engine.tokens(half)
+            engine.settle()
+            engine.forget()
+            tokens, cached = engine.cached(half, LONG, WHOLE)
+            self.assertEqual(tokens, alone + self.cold)
+            self.assertEqual(cached[1:], [restored(len(LONG)), restored(len(WHOLE))])
+
+    def test_32_requests_at_once_on_a_cache_of_few_blocks(self) -> None:
+        with folder() as place:
+            for tiers in ([near("2MiB")], [near("1MiB"), file(place / "kv", "8MiB")], [file(place / "kv2", "4MiB")]):
+                with self.subTest(tiers[0]["kind"] + str(len(tiers))), Engine(transfer(*tiers), kv_mib=5) as engine:
+                    for _ in range(3):
+                        self.assertEqual(engine.tokens(*MANY, count=24), self.serial)
+                        engine.forget()
+
+    def test_after_preemption_many_times(self) -> None:
+        prompts = [prompt(250 + number, 200 + number) for number in range(12)]
+        with Engine() as plain:
+            wanted = [plain.tokens(one, count=300)[0] for one in prompts]
+        with Engine(transfer(near("8MiB")), kv_mib=5) as engine:
+            preempted = 0
+            for _ in range(4):
+                before = engine.preemptions()
+                self.assertEqual(engine.tokens(*prompts, count=300), wanted)
+                preempted += engine.preemptions() - before
+                engine.forget()
+            self.assertGreater(preempted, 10)
+
+
+class Types(unittest.TestCase):
+    def test_of_16_bits_give_the_tokens_of_vllms_own_hit(self) -> None:
+        for dtype in ("bfloat16", "float16"):
+            with self.subTest(dtype), Engine(transfer(near()), dtype=dtype) as engine:
+                engine.tokens(LONG, WHOLE)
+                own, cached = engine.cached(LONG, WHOLE)
+                engine.settle()
+                engine.forget()
+                self.assertEqual(engine.cached(LONG, WHOLE), (own, cached))
+
+
+class Sliding(unittest.TestCase):
+    def test_layers_and_full_ones_are_restored_together(self) -> None:
+        with Engine(name="sliding") as plain:
+            cold = plain.tokens(LONG, WHOLE)
+            many = [plain.tokens(one, count=24)[0] for one in MANY]
+        with Engine(transfer(near()), name="sliding") as engine:
+            groups = len(engine.index.hashes_per_block)
+            self.assertGreater(groups, 1)
+            self.assertEqual(engine.tokens(LONG, WHOLE), cold)
+            engine.settle()
+            engine.forget()
+            tokens, cached = engine.cached(LONG, WHOLE)
+            self.assertEqual(tokens, cold)
+            self.assertGreater(min(cached), 3700)
+        with Engine(transfer(near("4MiB")), name="sliding", kv_mib=10) as engine:
+            for _ in range(2):
+                self.assertEqual(engine.tokens(*MANY, count=24), many)
+                engine.forget()
