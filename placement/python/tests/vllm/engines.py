@@ -8,11 +8,13 @@ import gc
 import os
 import pathlib
 import random
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+if "engine_main" not in sys.argv[0]:
+    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
