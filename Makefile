@@ -113,8 +113,8 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
         bench-blocks bench-lora bench-pages bench-tier bench-windows peers engine engine-fetch engine-upstream figures deps \
-        deps-engine deps-check deps-test deps-all deps-deb deps-python deb wheel hf vllm layers tidy syntax libs native public format \
-        format-check man install install-share uninstall list clean help FORCE
+        deps-engine deps-check deps-test deps-all deps-deb deps-python deb wheel hf vllm layers tidy syntax libs native public \
+        format format-check man install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -444,7 +444,7 @@ wheel: deps-python ## the Python package as one wheel for all versions, in build
 hf: wheel ## the wheel beside PyTorch and transformers, fetched to build/hf (5 GB): are tokens equal to DynamicCache's? (10 minutes)
 	@bash placement/python/tests/hf/hf.sh
 
-vllm: wheel ## the wheel beside an unmodified vLLM, fetched to build/vllm (6.3 GB): are tokens equal, whatever happens? (15 minutes)
+vllm: wheel ## the wheel beside an unmodified vLLM, fetched to build/vllm (6.3 GB): are tokens equal? (15 minutes)
 	@bash placement/python/tests/vllm/vllm.sh
 
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs

@@ -184,12 +184,12 @@ static bool is_numbers(const struct locus_piece *piece, bool last)
     return (uintptr_t)piece->memory % sizeof(uint16_t) == 0 && piece->bytes % multiple == 0;
 }
 
-// The bytes of all pieces: 0, -EINVAL, or -EFBIG.
-static int pieces_take(const struct locus_tier *tier, const struct locus_piece pieces[], uint32_t count, uint64_t *bytes)
+// The bytes of all pieces, each of which has some (`some`): 0, -EINVAL, or -EFBIG.
+static int pieces_take(const struct locus_tier *tier, const struct locus_piece pieces[], uint32_t count, bool some, uint64_t *bytes)
 {
     *bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (pieces[i].bytes == 0 || (tier->kind->numbers && !is_numbers(&pieces[i], i + 1 == count)))
+        if ((some && pieces[i].bytes == 0) || (tier->kind->numbers && !is_numbers(&pieces[i], i + 1 == count)))
             return -EINVAL;
         if (__builtin_add_overflow(*bytes, pieces[i].bytes, bytes))
             return -EFBIG;
@@ -213,7 +213,7 @@ int locus_tier_storev(struct locus_tier *tier, struct locus_id key, const struct
 {
     uint32_t object;
     uint64_t bytes;
-    int error = pieces_take(tier, pieces, count, &bytes);
+    int error = pieces_take(tier, pieces, count, true, &bytes);
     if (!error)
         error = tier->refuses ? tier->refuses : tier_coming(tier, key, bytes, &object);
     if (error)
@@ -238,12 +238,12 @@ static uint32_t here(const struct locus_tier *tier, struct locus_id key)
     return object != OBJECT_NONE && tier->objects.object[object].state == OBJECT_HERE ? object : OBJECT_NONE;
 }
 
-int locus_tier_loadv(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
-                     struct locus_tier_op *op)
+static int load(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count, bool some,
+                struct locus_tier_op *op)
 {
     uint32_t number = here(tier, key);
     uint64_t bytes;
-    int error = pieces_take(tier, pieces, count, &bytes);
+    int error = pieces_take(tier, pieces, count, some, &bytes);
     if (error)
         return error;
     if (number == OBJECT_NONE)
@@ -259,10 +259,16 @@ int locus_tier_loadv(struct locus_tier *tier, struct locus_id key, const struct 
     return error;
 }
 
+int locus_tier_loadv(struct locus_tier *tier, struct locus_id key, const struct locus_piece pieces[], uint32_t count,
+                     struct locus_tier_op *op)
+{
+    return load(tier, key, pieces, count, true, op);
+}
+
 int locus_tier_load(struct locus_tier *tier, struct locus_id key, void *to, uint64_t bytes, struct locus_tier_op *op)
 {
     op->piece = (struct locus_piece){.memory = to, .bytes = bytes};
-    return locus_tier_loadv(tier, key, &op->piece, 1, op);
+    return load(tier, key, &op->piece, 1, false, op); // no room is too little, of whatever is there
 }
 
 int locus_tier_drop(struct locus_tier *tier, struct locus_id key, struct locus_tier_op *op)

@@ -364,24 +364,26 @@ class Index(OffloadingManager):
 
     def prepare_load(self, keys: Collection[OffloadKey], req_context: ReqContext) -> Blocks:
         """They stay until the load is complete. What is further down is copied to the first tier by the way."""
-        found = Blocks(req_context.req_id, [], [])
-        for key in keys:
-            name = key_of(key)
+        found = Blocks(req_context.req_id, [key_of(key) for key in keys], [0] * len(keys))
+        for name in found.keys:  # all of them before any makes room for its copy
             at = self._where(name)
             assert at is not None, "vLLM loads what lookup() has found"
-            slot = self.shelves[at].slots[name]
-            self.shelves[at].pin(slot)
-            pinned = [at]
-            if at > 0 and name not in self.shelves[0].slots and self.tiers[0].exact and self.tiers[at].exact:
-                group = self._place[get_offload_group_idx(key)]
-                if self._room(0, self.shelves[0].units_of[group]):
-                    self.shelves[0].add(name, group, self._parent(name, req_context), ready=False)
-                    pinned.append(0)
-            self._loading[req_context.req_id, name] = pinned
-            found.keys.append(name)
-            found.tiers.append(int(len(pinned) > 1))
+            self.shelves[at].pin(self.shelves[at].slots[name])
+            self._loading[req_context.req_id, name] = [at]
             self.stats.count("hit_blocks", 1, self.tiers[at].name)
+        for number, key in enumerate(keys):
+            found.tiers[number] = int(self._copy_up(found.keys[number], get_offload_group_idx(key), req_context))
         return found
+
+    def _copy_up(self, name: bytes, group: int, context: ReqContext) -> bool:
+        """To the first tier, if there is room, and it keeps blocks as they are."""
+        tiers, first = self._loading[context.req_id, name], self.shelves[0]
+        place = self._place[group]
+        if name in first.slots or not self.tiers[tiers[0]].exact or not self._room(0, first.units_of[place]):
+            return False  # (what int8 gives back is not what the key says, and stays there)
+        first.add(name, place, self._parent(name, context), ready=False)
+        tiers.append(0)
+        return True
 
     def complete_load(self, keys: Collection[OffloadKey], req_context: ReqContext) -> None:
         """They may leave again."""

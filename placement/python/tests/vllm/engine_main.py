@@ -5,9 +5,8 @@ import json
 import sys
 import time
 
-from vllm import LLM, SamplingParams
-
 from engines import LONGEST, model, prompt
+from vllm import LLM, SamplingParams
 
 
 def main() -> None:

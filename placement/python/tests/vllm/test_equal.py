@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 from typing import Any
 
@@ -143,3 +144,61 @@ class Sliding(unittest.TestCase):
             for _ in range(2):
                 self.assertEqual(engine.tokens(*MANY, count=24), many)
                 engine.forget()
+
+
+class Int8(unittest.TestCase):
+    """Half of a 16-bit block's bytes, and a quarter of a float32 one's; README.md states the bound."""
+
+    BOUND = 0.25
+
+    def logprobs(self, output: Any) -> dict[int, float]:
+        return {token: value.logprob for token, value in output.outputs[0].logprobs[0].items()}
+
+    def test_moves_what_the_model_says_by_no_more_than_is_stated(self) -> None:
+        for dtype, nbytes in (("float32", 4), ("bfloat16", 2), ("float16", 2)):
+            with self.subTest(dtype), Engine(transfer({"kind": "int8", "size": "8MiB"}), dtype=dtype) as engine:
+                engine.tokens(LONG)
+                engine.settle()
+                own = self.logprobs(engine.run([LONG], 1, logprobs=20)[0])
+                engine.forget()
+                output = engine.run([LONG], 1, logprobs=20)[0]
+                self.assertEqual(output.num_cached_tokens, restored(len(LONG)))
+                moved = [abs(value - own[token]) for token, value in self.logprobs(output).items() if token in own]
+                self.assertGreater(len(moved), 10)
+                self.assertLess(max(moved), self.BOUND)
+                self.assertGreater(max(moved), 0)
+                blocks, whole = len(engine.index.shelves[0].slots), engine.worker.cache.block_bytes[0]
+                self.assertAlmostEqual(engine.worker.tiers[0].bytes_used() / (blocks * whole), 66 / 64 / nbytes, 3)
+
+
+class Region(unittest.TestCase):
+    """vLLM's own KV cache, by the plug-in."""
+
+    def test_is_on_the_workers_node_and_tokens_are_the_same(self) -> None:
+        from vllm.v1.worker import gpu_model_runner as runner
+
+        import locus
+        from locus.vllm import region
+
+        with Engine() as plain:
+            cold = plain.tokens(LONG)
+        before = runner.allocate_kv_cache
+        os.environ[region.VARIABLE] = "thp"
+        try:
+            region.plugin()
+            region.plugin()  # vLLM may load plug-ins twice
+            with Engine(transfer(near())) as engine:
+                self.assertEqual(engine.tokens(LONG), cold)
+                found = locus.where(engine.worker.cache.tensors[0])
+                self.assertEqual(found.pages, found.pages_present)
+                self.assertEqual(found.elsewhere(found.on and next(iter(found.on))), 0)
+                self.assertEqual(engine.worker.cache.tensors[0].data_ptr() % 4096, 0)
+        finally:
+            del os.environ[region.VARIABLE]
+            runner.allocate_kv_cache = before
+
+    def test_refuses_pages_that_there_are_not(self) -> None:
+        from locus.vllm import region
+
+        with self.assertRaisesRegex(OSError, "LOCUS_VLLM_KV"):
+            region._region(4096, "3m")

