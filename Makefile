@@ -148,7 +148,7 @@ $(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)
 # The assembler includes the page's frame and style, and the programs for PyTorch. The compiler's dependency files do not list them.
 $(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html style.css)
 $(B)/testbed/decode/acts/torch.o: testbed/decode/copies/torch_cat.py
-$(B)/testbed/measure/engines/process.o: testbed/engine/hf_steps.py
+$(B)/testbed/measure/engines/process.o: testbed/engine/hf_steps.py testbed/engine/vllm_turns.py
 
 # Contenders that need another package's header are empty without it. Dependency files do not list missing headers, so this stamp
 # lists those present, and the contenders are recompiled when a package is installed or removed.

@@ -3,7 +3,8 @@
 // result: what the measured process says of a run of the engine, in one table: the members of struct tb_engined, of a sample's line
 // in a log, and the metrics of predictions. To add one, add a line here and fill it in (llama/llama_main.c).
 //
-// Plain data, written by locus-llama or hf_steps.py to a file descriptor, and read by its parent, a program of the same build.
+// Plain data, written by locus-llama, hf_steps.py or vllm_turns.py to a file descriptor, and read by its parent, a program of the
+// same build.
 #ifndef TB_ENGINE_RESULT_H
 #define TB_ENGINE_RESULT_H
 
@@ -48,7 +49,10 @@
     FIELD(double, step_beside_p50_ratio, "ratio", MEASURED, false,                                                                 \
           "median of a step over DynamicCache's, which takes turns with it (hf-*)")                                                \
     FIELD(double, step_beside_p99_ratio, "ratio", MEASURED, false,                                                                 \
-          "where of 100 steps the slowest begins, over DynamicCache's (hf-*)")
+          "where of 100 steps the slowest begins, over DynamicCache's (hf-*)")                                                     \
+    FIELD(double, ttft_p50_ns, "ns", MEASURED, true, "half of all requests have their first token in this (vllm-*)")               \
+    FIELD(double, ttft_p99_ns, "ns", MEASURED, true, "of 100 requests the slowest first token comes after this (vllm-*)")          \
+    FIELD(uint64_t, computed_tokens, "count", MEASURED, true, "of prompts: computed, and found in no cache (vllm-*)")
 
 #define TB_ENGINED_MEMBER(type, member, unit, kind, ratio, what) type member;
 struct tb_engined {

@@ -129,6 +129,27 @@ else
     skip "$title" 'make hf has made no build/hf'
 fi
 
+chats="  - {id: P2, metric: computed_tokens, cell: '*', stat: hl_ratio(B/A), op: '<=', value: 1, unit: x}
+"
+postulate 4x4x2x64/engine/2048p/f32 'A: vllm-none, B: vllm-row' engine "$chats"
+LOCUS_PYTHON=/usr/bin/python3 runs
+why="$(cat "$out" "$err" | paste -sd ' ')"
+check 'a Python that lacks what the arms of vLLM need is named, and what to do' \
+    grep -q '/usr/bin/python3 has no [a-z_]*: make vllm, or set LOCUS_PYTHON' "$out"
+title='vLLM: with tiers it says the same, and computes less'
+traces=${LOCUS_TRACES:-$repository/../shared/traces}
+if ! "$repository/build/vllm/bin/python" -c 'import locus.vllm' 2>/dev/null; then
+    skip "$title" 'make vllm has made no build/vllm'
+elif [ ! -e "$traces/conversation_trace.jsonl" ]; then
+    skip "$title" 'there is no conversation_trace.jsonl (LOCUS_TRACES)'
+else
+    LOCUS_PYTHON=$repository/build/vllm/bin/python LOCUS_TRACES=$traces runs
+    log=$(sed -n 's/^log *//p' "$out")
+    holds "$title" "$(samples 'map(.invalid, .version, .engine.computed_tokens) | tostring')" test "$(samples \
+        '(map(.valid and .engine.ttft_p99_ns >= .engine.ttft_p50_ns) | all) and (map(.version) | unique | length) == 1')" = true
+    check 'and it is judged again in the same way' python3 -B "$repository/testbed/tests/recompute" "$log"
+fi
+
 postulate tiny/engine/20p 'A: stok, B: tensor'
 check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
 postulate tiny/engine/20p 'A: stock, B: numactl-each'

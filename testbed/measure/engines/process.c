@@ -114,9 +114,10 @@ static unsigned own_threads(const struct tb_job *job, const struct tb_engine_arm
 }
 
 // The assembler takes the program in, by its path from the top of the tree, where the build runs; the Makefile knows of it.
-extern const char tb_hf_program[];
+extern const char tb_hf_program[], tb_vllm_program[];
 __asm__(
-    ".pushsection .rodata\n.globl tb_hf_program\ntb_hf_program:\n.incbin \"testbed/engine/hf_steps.py\"\n.byte 0\n.popsection\n");
+    ".pushsection .rodata\n.globl tb_hf_program\ntb_hf_program:\n.incbin \"testbed/engine/hf_steps.py\"\n.byte 0\n"
+    ".globl tb_vllm_program\ntb_vllm_program:\n.incbin \"testbed/engine/vllm_turns.py\"\n.byte 0\n.popsection\n");
 
 // "double engine_tokens_per_s,uint64_t kv_bytes ...": what a program that does not know the struct writes.
 static void layout(char *out, size_t bytes)
@@ -127,17 +128,18 @@ static void layout(char *out, size_t bytes)
                  slot->name);
 }
 
-// transformers, by the Python of `make hf` where that is, with a model of the cell's shape.
+// transformers or vLLM, by the Python of `make hf` or `make vllm` where that is, with a model of the cell's shape.
 static void build_python(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
                          const struct tb_engines_plan *plan, unsigned threads)
 {
-    const char *asked = getenv("LOCUS_PYTHON"), *made = "build/hf/bin/python";
+    bool hf = arm->program == TB_ENGINE_HF;
+    const char *asked = getenv("LOCUS_PYTHON"), *made = hf ? "build/hf/bin/python" : "build/vllm/bin/python";
     const struct tb_model *model = &plan->model;
     char words[2048];
     add(command, asked ? asked : access(made, X_OK) == 0 ? made : "python3");
     add(command, "-B");
     add(command, "-c");
-    add(command, tb_hf_program);
+    add(command, hf ? tb_hf_program : tb_vllm_program);
     for (unsigned i = 0; i < sizeof arm->words / sizeof *arm->words && arm->words[i]; i++)
         add(command, arm->words[i]);
     add(command, "--name");
@@ -166,7 +168,7 @@ static void build_python(struct command *command, const struct tb_job *job, cons
 static void build(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
                   const struct tb_engines_plan *plan, const struct tb_engines_machine *machine, unsigned at, const char *folder)
 {
-    if (arm->python) {
+    if (arm->program != TB_ENGINE_LLAMA) {
         build_python(command, job, arm, plan, own_threads(job, arm, machine, at));
         return;
     }
