@@ -10,7 +10,7 @@ CLOCKED = {f"{call}_ns_{which}": (call, which + "_ns") for call in ("take", "pus
 TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", *CLOCKED, "call_ns", "step_ns_p50", "step_ns_p99",
          "engine_tokens_per_s", "exchange_wait_ns", "step_weights_ratio", "step_kv_read_ratio", "step_kv_written_ratio",
          "step_rest_ratio", "step_engine_ratio", "step_bill_ratio", "step_beside_p50_ratio", "step_beside_p99_ratio",
-         "ttft_p50_ns", "ttft_p99_ns", "computed_tokens",
+         "ttft_p50_ns", "ttft_p99_ns",
          "room_p50_ns", "room_p99_ns", "room_p999_ns", "evict_p50_ns", "evict_p99_ns", "evict_range_ns", "pin_p50_ns", "pin_p99_ns", "unpin_p50_ns", "unpin_p99_ns",
          "pairs_per_s", "pair_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
@@ -20,8 +20,8 @@ ENGINE_COUNTED = ("kv_remote_ratio", "weights_remote_ratio", "kv_uneven_ratio", 
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
 PLAIN = ("waits", "adjacency", "failed_per_block", "pins_refused", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio",
-         *DECODE, *ENGINE_COUNTED, "kv_resident_bytes", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
-ESTIMATES = ("failed_per_block", "resident_ratio", "kv_resident_bytes", *TIMES, *HARDWARE)
+         *DECODE, *ENGINE_COUNTED, "kv_resident_bytes", "computed_tokens", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+ESTIMATES = ("failed_per_block", "resident_ratio", "kv_resident_bytes", "computed_tokens", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
 
 def prediction_of(front):
