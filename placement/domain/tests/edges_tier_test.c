@@ -92,6 +92,32 @@ static bool same(const struct locus_tier *tier, const struct locus_tier_stats *b
     return memcmp(&now, before, sizeof now) == 0;
 }
 
+// A second piece of any length, and no piece at all.
+static void pieces_tried(struct locus_tier *tier, bool numbers)
+{
+    static uint16_t object[2048];
+    struct locus_tier_op op = {.done = done};
+    struct locus_tier_stats before;
+    locus_tier_stats(tier, &before);
+    EACH(uint64_t, length, edges64)
+    {
+        const struct locus_piece pieces[] = {{object, 1024}, {object + 512, length}};
+        const struct locus_id key = {{length, 1}};
+        bool wrong = length == 0 || (numbers && length % 2), endless = length + 1024 < length;
+        cr_assert_eq(locus_tier_loadv(tier, key, pieces, 2, &op), wrong ? -EINVAL : endless ? -EFBIG : -ENOENT);
+        cr_assert_eq(locus_tier_loadv(tier, key, pieces, 0, &op), -EINVAL);
+        cr_assert_eq(locus_tier_storev(tier, key, pieces, 0, &op), -EINVAL);
+        if (!wrong && length <= sizeof object - 1024)
+            continue;
+        int error = locus_tier_storev(tier, key, pieces, 2, &op);
+        if (wrong)
+            cr_assert_eq(error, -EINVAL);
+        else
+            ONE_OF(error, -EFBIG, -ENOSPC);
+        cr_assert(same(tier, &before));
+    }
+}
+
 // Keys and bytes of any value; all that is stored is dropped again.
 static void objects_tried(struct locus_tier *tier, bool numbers)
 {
@@ -152,9 +178,11 @@ Test(edges, objects_of_any_key_and_size_in_memory)
     cr_assert_not_null(locus_tier_region(tier));
     cr_assert_eq(locus_tier_file_granted(tier, &granted), -EINVAL);
     objects_tried(tier, false);
+    pieces_tried(tier, false);
     locus_tier_close(tier);
     cr_assert_eq(locus_tier_int8_open(&tier, &config), 0);
     objects_tried(tier, true);
+    pieces_tried(tier, true);
     locus_tier_close(tier);
 }
 
@@ -213,6 +241,7 @@ Test(edges, objects_of_any_key_and_size_in_a_file)
     cr_assert_eq(locus_tier_file_granted(tier, &granted), 0);
     cr_assert_null(locus_tier_region(tier));
     objects_tried(tier, false);
+    pieces_tried(tier, false);
     locus_tier_close(tier);
     unlink(path);
 }

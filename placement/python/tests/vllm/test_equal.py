@@ -147,7 +147,7 @@ class Sliding(unittest.TestCase):
 
 
 class Int8(unittest.TestCase):
-    """Half of a 16-bit block's bytes, and a quarter of a float32 one's; README.md states the bound."""
+    """Half of a 16-bit block's bytes, and a quarter of a float32 one's. The bound is of log probabilities."""
 
     BOUND = 0.25
 
