@@ -36,7 +36,7 @@ from .._native import ffi, lib
 from .metrics import Stats
 from .tiers import KEY_BYTES, TierConfig, refuse
 
-COPY, SINK, DROP_FROM, CLEAR = range(4)
+COPY, SINK, DROP_FROM, CLEAR, NOTHING = range(5)
 _NONE = 0xFFFFFFFF  # LOCUS_EVICT_NONE
 
 

@@ -13,6 +13,7 @@ request's prefix again, as if the block had never been there.
 from __future__ import annotations
 
 import errno
+import mmap
 import threading
 import time
 from collections import deque
@@ -25,7 +26,8 @@ import torch
 from vllm.logger import init_logger
 from vllm.v1.kv_offload.base import CanonicalKVCaches, GPULoadStoreSpec, LoadStoreSpec, OffloadingWorker, TransferResult
 
-from .index import CLEAR, COPY, DROP_FROM, SINK, Blocks, Order, TierFound
+from .._memory import Region
+from .index import CLEAR, COPY, DROP_FROM, NOTHING, SINK, Blocks, Order, TierFound
 from .metrics import Stats
 from .tiers import DROP, LOAD, STORE, Opened, Pieces, blocks_in, wipe
 
@@ -86,12 +88,16 @@ class Worker(OffloadingWorker):
         self._sinking: list[Order] = []
         self._active: set[int] = set()
         self._copies: dict[bytes, Order] = {}
+        self._drops: dict[tuple[int, bytes], Order] = {}
+        self._said: set[tuple[str, str]] = set()
         self._finished: list[_Job] = []
         self._failed: set[str] = set()
         self._lost: list[tuple[int, bytes]] = []
         self._ending = False
         largest = max(self.cache.block_bytes)
-        self._stage = torch.empty(max(1, min(_STAGE_BLOCKS, _STAGE_BYTES // largest)), largest, dtype=torch.int8)
+        rows = max(1, min(_STAGE_BLOCKS, _STAGE_BYTES // largest))
+        step = -(-largest // mmap.PAGESIZE) * mmap.PAGESIZE  # whole pages, which a file moves without a copy
+        self._stage = torch.frombuffer(Region(rows * step).memory, dtype=torch.int8)[: rows * step].view(rows, step)
         self._threads = [threading.Thread(target=self._run, args=(one,), name=f"locus-{one.__name__[1:]}", daemon=True)
                          for one in (self._move, self._sink)]
         for thread in self._threads:
@@ -156,41 +162,33 @@ class Worker(OffloadingWorker):
         return lost
 
     def obey(self, orders: Sequence[Order]) -> None:
-        """The index's orders, which are older than the jobs that follow."""
+        """The index's orders, which are older than the jobs that follow. Nothing is done here: vLLM computes next."""
         for order in orders:
             if order.what == CLEAR:
                 self._clear()
-            elif order.what == DROP_FROM and self.tiers[order.at].wanted.kind != "file":
-                self._leave_memory(order)
-            else:
-                self._later(order)
-
-    def _later(self, order: Order) -> None:
         with self._changed:
-            self._orders.append(order)
-            if order.what == COPY:
-                self._copies[order.key] = order
+            for order in orders:
+                if order.what != CLEAR:
+                    self._later(order)
             self._changed.notify_all()
 
-    def _leave_memory(self, order: Order) -> None:
-        """At once; if it is to be copied, when it is."""
-        with self._changed:
-            copy = self._copies.get(order.key)
-            if copy is not None and copy.at == order.at:
-                copy.what = SINK
-                return
-            copied_now = any(one.key == order.key and one.at == order.at for one in self._sinking)
-        if copied_now:
-            self._later(order)
-        else:
-            with self.tiers[order.at].lock:
-                self.tiers[order.at].many(DROP, [order.key])
+    def _later(self, order: Order) -> None:
+        """Puts it into the queue. What leaves a tier, and is still to be copied from there, leaves when it is."""
+        copy = self._copies.get(order.key)
+        if order.what == DROP_FROM and copy is not None and copy.at == order.at:
+            copy.what = SINK
+            return
+        if order.what == COPY:
+            self._copies[order.key] = order
+        elif order.what == DROP_FROM:
+            self._drops[order.at, order.key] = order
+        self._orders.append(order)
 
     def _clear(self) -> None:
         """All tiers are empty, and nothing is under way to one."""
         with self._changed:
-            self._orders.clear()
-            self._copies.clear()
+            for waiting in (self._orders, self._copies, self._drops):
+                waiting.clear()
             self._changed.wait_for(lambda: not self._sinking)
         for tier in self.tiers:
             with tier.lock:
@@ -282,6 +280,11 @@ class Worker(OffloadingWorker):
     def _put(self, job: _Job, which: np.ndarray[Any, Any], at: int) -> int:
         """Stores some of a job's blocks to a tier."""
         tier, moved = self.tiers[at], 0
+        with self._changed:
+            for i in which:  # it left, and is back before it was dropped
+                order = self._drops.pop((at, job.spec.keys[i]), None)
+                if order is not None:
+                    order.what = NOTHING
         for group in np.unique(job.groups[which]):
             mine = which[job.groups[which] == group]
             for again in range(2):
@@ -300,17 +303,20 @@ class Worker(OffloadingWorker):
         return moved
 
     def _make_room(self, at: int, count: int) -> bool:
-        """Blocks that are to sink from this tier go at once; without any, the sinker may be about to let some go."""
+        """What is to leave this tier goes at once, copied or not. If nothing is, the sinker may be about to drop some."""
         with self._changed:
-            waiting = [order for order in self._orders if order.what == SINK and order.at == at][:count]
+            waiting = [order for order in self._orders if order.what in (SINK, DROP_FROM) and order.at == at][:count]
+            keys = [order.key for order in waiting]
             for order in waiting:
-                self._orders.remove(order)
-                self._copies.pop(order.key, None)
-                self._lost.append((order.to, order.key))
+                if order.what == SINK:
+                    self._copies.pop(order.key, None)
+                    self._lost.append((order.to, order.key))
+                self._drops.pop((at, order.key), None)
+                order.what = NOTHING
             if not waiting:
                 self._changed.wait_for(lambda: not any(order.at == at for order in self._sinking) or self._ending)
         with self.tiers[at].lock:
-            self.tiers[at].many(DROP, [order.key for order in waiting])
+            self.tiers[at].many(DROP, keys)
         return True
 
     def _say_lost(self, at: int, keys: Sequence[bytes], results: np.ndarray[Any, Any]) -> None:
@@ -319,7 +325,9 @@ class Worker(OffloadingWorker):
         with self._changed:
             self._lost.extend((at, key) for key in keys)
         why = self.tiers[at].why() or _WORDS.get(-int(results[0]), f"error {-int(results[0])}")
-        logger.warning("tier %s: %d blocks are lost and will be computed again: %s", self.tiers[at].name, len(keys), why)
+        if (self.tiers[at].name, why) not in self._said:  # once; vllm:locus_tier_lost_blocks counts them
+            self._said.add((self.tiers[at].name, why))
+            logger.warning("tier %s: blocks are lost and will be computed again: %s", self.tiers[at].name, why)
 
     def _sink(self) -> bool:
         with self._changed:
@@ -347,12 +355,17 @@ class Worker(OffloadingWorker):
                 break
             batch.append(self._orders.popleft())
         for order in batch:
-            self._copies.pop(order.key, None)
+            if self._copies.get(order.key) is order:
+                del self._copies[order.key]
+            if self._drops.get((order.at, order.key)) is order:
+                del self._drops[order.at, order.key]
         return batch
 
     def _carry_out(self, batch: list[Order]) -> None:
         what, at, to = batch[0].what, batch[0].at, batch[0].to
         keys = [order.key for order in batch]
+        if what == NOTHING:
+            return
         if what == DROP_FROM:
             with self.tiers[at].lock:
                 self.tiers[at].many(DROP, keys)
