@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unittest
 from typing import Any
 
@@ -100,6 +101,15 @@ class Restored(unittest.TestCase):
                     for _ in range(3):
                         self.assertEqual(engine.tokens(*MANY, count=24), self.serial)
                         engine.forget()
+
+    def test_a_block_is_held_until_its_store_has_read_it_and_waits_for_its_load(self) -> None:
+        with Engine(transfer(near("16MiB")), kv_mib=5) as engine:
+            put, load = engine.worker._put, engine.worker._load
+            engine.worker._put = lambda *given: (time.sleep(0.03), put(*given))[1]
+            engine.worker._load = lambda job: (time.sleep(0.03), load(job))[1]
+            for _ in range(3):
+                self.assertEqual(engine.tokens(*MANY[:20], count=24), self.serial[:20])
+                engine.forget()
 
     def test_after_preemption_many_times(self) -> None:
         prompts = [prompt(250 + number, 200 + number) for number in range(12)]
