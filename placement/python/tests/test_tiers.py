@@ -4,6 +4,7 @@
 import array
 import asyncio
 import contextlib
+import errno
 import gc
 import os
 import pathlib
@@ -15,6 +16,7 @@ import unittest
 import numpy as np
 
 import locus
+from locus._native import ffi, lib
 
 PAGE = 4096
 TOKENS = 16
@@ -28,6 +30,40 @@ class Tiers(unittest.TestCase):
 
     def opened(self) -> list[locus.Tier]:
         return [locus.Tier.far(1 << 20), locus.Tier.file(self.path, 16 << 20)]
+
+    def test_many_objects_in_pieces_take_one_call(self) -> None:
+        count, layers, nbytes = 12, 3, PAGE
+        memory = np.arange(layers * count * nbytes // 4, dtype=np.uint32).reshape(layers, count, nbytes // 4)
+        want = memory.copy()
+        pieces = np.empty((count, layers, 2), dtype=np.uint64)
+        for layer in range(layers):
+            pieces[:, layer, 0] = [memory[layer, one].ctypes.data for one in range(count)]
+        pieces[:, :, 1] = nbytes
+        keys = [one.to_bytes(16, "little") for one in range(1, count + 1)]
+        results = np.full(count, 99, dtype=np.int32)
+
+        def many(pointer: object, what: int, joined: bytes) -> list[int]:
+            out = ffi.from_buffer("int32_t[]", results)
+            given = ffi.from_buffer("struct locus_piece[]", pieces)
+            named = ffi.from_buffer("struct locus_id[]", joined)
+            self.assertEqual(lib.locus_py_many(pointer, what, named, count, given, layers, out), 0)
+            return results.tolist()
+
+        for tier in self.opened():
+            pointer = tier.take()
+            self.assertEqual(many(pointer, 0, b"".join(keys)), [0] * count)
+            memory[:] = 0
+            self.assertEqual(many(pointer, 1, b"".join(keys)), [0] * count)
+            self.assertTrue((memory == want).all())
+            out = ffi.new("struct locus_id[]", count)
+            self.assertEqual(lib.locus_py_keys(pointer, out, count - 1), count, "how many there are, not how many fit")
+            self.assertEqual(bytes(ffi.buffer(out))[-16:], bytes(16))
+            lib.locus_py_keys(pointer, out, count)
+            listed = bytes(ffi.buffer(out))
+            self.assertEqual(sorted(listed[at : at + 16] for at in range(0, 16 * count, 16)), sorted(keys))
+            self.assertEqual(many(pointer, 2, b"".join(keys)), [0] * count)
+            self.assertEqual(many(pointer, 1, b"".join(keys)), [-errno.ENOENT] * count)
+            pointer = None
 
     def test_what_is_stored_comes_back(self) -> None:
         numbers = np.arange(10000, dtype=np.float32)
