@@ -8,6 +8,7 @@ turns in each round. What is shown is the median of the rounds, and of the ratio
 from __future__ import annotations
 
 import json
+import mmap
 import pathlib
 import shutil
 import statistics
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from locus import Region
 from locus.vllm.tiers import LOAD, STORE, Int8, Opened, TierConfig, own_node
 from locus.vllm.worker import KvCache
 
@@ -29,9 +31,12 @@ ROUNDS = 15
 SHAPES = (("8B, bf16", 32, 512 << 10, 16), ("small", 4, 128 << 10, 256))
 
 
-def cache(layers: int, page: int, blocks: int) -> KvCache:
-    """vLLM's KV cache of one group, filled with numbers that bfloat16 has."""
-    tensors = [torch.randn(blocks, page // 2).to(torch.bfloat16).view(torch.int8) for _ in range(layers)]
+def cache(layers: int, page: int, blocks: int, shift: int) -> KvCache:
+    """vLLM's KV cache of one group, filled with numbers that bfloat16 has; on pages, or as vLLM's own beside them."""
+    memory = torch.frombuffer(Region(layers * blocks * page + mmap.PAGESIZE).memory, dtype=torch.int8)
+    tensors = list(memory[shift : shift + layers * blocks * page].view(layers, blocks, page))
+    for tensor in tensors:
+        tensor.copy_(torch.randn(blocks, page // 2).to(torch.bfloat16).view(torch.int8))
     refs = [SimpleNamespace(tensor_idx=layer, page_size_bytes=page) for layer in range(layers)]
     return KvCache(SimpleNamespace(tensors=[SimpleNamespace(tensor=one) for one in tensors], group_data_refs=[refs]))  # type: ignore[arg-type]
 
@@ -54,7 +59,7 @@ def fio(path: pathlib.Path, block: int, nbytes: int) -> float | None:
 
 
 def measure(name: str, layers: int, page: int, blocks: int, folder: pathlib.Path) -> None:
-    kv, numbers = cache(layers, page, blocks), np.arange(blocks)
+    kv, beside, numbers = cache(layers, page, blocks, 0), cache(layers, page, blocks, 64), np.arange(blocks)
     nbytes = layers * page * blocks
     size, node = 2 * nbytes, own_node()
     wanted = {"near": TierConfig("near", size), "near, no checksum": TierConfig("near", size, checksum=False),
@@ -66,6 +71,8 @@ def measure(name: str, layers: int, page: int, blocks: int, folder: pathlib.Path
         tier = Int8(config, kv.block_bytes, node, torch.bfloat16) if label == "int8" else Opened(config, kv.block_bytes, node)
         assert not tier.many(STORE, keys, pieces).any()
         works[label] = lambda tier=tier: tier.many(LOAD, keys, pieces)
+        if label == "file":
+            works["file, KV not on pages"] = lambda tier=tier: tier.many(LOAD, keys, beside.pieces(0, numbers))
     other = [torch.empty_like(tensor) for tensor in kv.tensors]
     works["memcpy"] = lambda: [to.copy_(tensor) for to, tensor in zip(kv.tensors, other, strict=True)]
     took: dict[str, list[float]] = {label: [] for label in works}
