@@ -4,7 +4,9 @@
 connector.py   what vLLM loads, by `--kv-transfer-config`; README.md has the line to copy
 index.py       the scheduler's side: which block is in which tier, and what sinks or is dropped when one is full
 worker.py      the worker's side: two threads move blocks while vLLM computes
-tiers.py       the tiers: how they are configured and opened, and whose blocks a file has
+tiers.py       the tiers: how they are configured and opened
+whose.py       whose blocks a file has
+metrics.py     what vLLM's endpoint shows of the tiers
 region.py      vLLM's own KV cache in memory on the worker's node (a plug-in, off by default)
 """
 

@@ -69,7 +69,6 @@ class LocusSpec(OffloadingSpec):
     """The tiers of `kv_connector_extra_config`."""
 
     vllm_config: VllmConfig | None = None
-    kv_cache_config: KVCacheConfig | None = None
 
     @classmethod
     def build_metric_definitions(cls, extra_config: dict[str, Any]) -> dict[str, OffloadingMetricMetadata]:
@@ -134,14 +133,12 @@ class LocusConnector(OffloadingConnector):
         assert transfer is not None
         _name_spec(transfer.kv_connector_extra_config)
         _supported(kv_cache_config)
-        if transfer.kv_load_failure_policy != "recompute":
-            # vLLM's default ends the request without a token.
-            transfer.kv_load_failure_policy = "recompute"
+        transfer.kv_load_failure_policy = "recompute"  # vLLM's default ends a request whose load has failed
         super().__init__(vllm_config, role, kv_cache_config)
         if self.connector_worker is not None:
             spec = self.connector_worker.spec
             assert isinstance(spec, LocusSpec)
-            spec.vllm_config, spec.kv_cache_config = vllm_config, kv_cache_config
+            spec.vllm_config = vllm_config
 
     @classmethod
     def build_prom_metrics(cls, vllm_config: VllmConfig, *more: Any) -> Any:
@@ -168,7 +165,7 @@ class LocusConnector(OffloadingConnector):
         return super().get_num_new_matched_tokens(request, num_computed_tokens)
 
     def build_connector_meta(self, scheduler_output: Any) -> ToWorkers:
-        """VLLM's jobs, with the index's orders."""
+        """The jobs that vLLM has for a step, with the index's orders."""
         meta = super().build_connector_meta(scheduler_output)
         assert isinstance(meta, OffloadingConnectorMetadata)
         return ToWorkers(meta.load_jobs, meta.store_jobs, meta.jobs_to_flush, self._index.take_orders(),
@@ -184,7 +181,7 @@ class LocusConnector(OffloadingConnector):
         super().update_connector_output(connector_output)
 
     def _store_again(self, request: str) -> None:
-        """VLLM takes what a request loaded for stored, and this one will compute it."""
+        """What a request has loaded counts as stored, and this one will compute it."""
         status = self.scheduler._req_status.get(request)  # noqa: SLF001
         for state in status.group_states if status else ():
             state.next_stored_chunk_idx = 0
@@ -240,7 +237,7 @@ class LocusConnector(OffloadingConnector):
 
 
 def _name_spec(extra: dict[str, Any]) -> None:
-    """VLLM makes the spec that this names."""
+    """Of the spec that vLLM makes."""
     extra["spec_name"], extra["spec_module_path"] = LocusSpec.__name__, "locus.vllm"
 
 
@@ -251,5 +248,3 @@ def _supported(config: KVCacheConfig) -> None:
             if not isinstance(spec, known):
                 raise refuse(f"the model has layers with a {type(spec).__name__}, which was never tried: run it without "
                              "--kv-transfer-config")
-
-

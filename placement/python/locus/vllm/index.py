@@ -41,7 +41,7 @@ _NONE = 0xFFFFFFFF  # LOCUS_EVICT_NONE
 
 
 def key_of(offload_key: OffloadKey) -> bytes:
-    """VLLM's hash of a block, and its group, as a tier's key."""
+    """The hash that vLLM has of a block, and its group, as a tier's key."""
     return hashlib.blake2b(offload_key, digest_size=KEY_BYTES).digest()
 
 
@@ -222,7 +222,7 @@ class Shelf:
 
 @dataclass
 class _Seen:
-    """A request: of which group a chunk's hash is, and how far the policies have seen its chain."""
+    """A request, how many of its hashes `parents` has, and whether the policies have seen its chain."""
 
     request: Any
     hashes: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tiers: how they are configured and opened, and whose blocks a file has.
+"""The tiers: how they are configured and opened, and the object in a file that says whose blocks it has.
 
 A tier here is called for many blocks at once and answers when all are done, so that a call releases the GIL once. Each has a lock,
 because several threads call it.

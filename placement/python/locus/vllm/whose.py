@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vllm.v1.kv_offload.config import OffloadingConfig
 
 _SAMPLE_BYTES = 4096  # of each tensor
+_OTHERS = (".bin", ".pt", ".pth", ".gguf")
 
 
 def engine_of(vllm_config: VllmConfig, config: OffloadingConfig, block_bytes: list[int]) -> dict[str, Any]:
@@ -60,13 +61,17 @@ def _weights(model: str, revision: str | None) -> str:
     if not folder.is_dir():
         folder = pathlib.Path(huggingface_hub.snapshot_download(model, revision=revision, local_files_only=True))
     digest = hashlib.sha256()
+    sampled = 0
     for path in sorted(folder.iterdir()):
+        sample = _sample if path.suffix == ".safetensors" else _pieces if path.suffix in _OTHERS else None
         if path.name == "config.json":
             digest.update(path.read_bytes())
-        elif path.suffix == ".safetensors":
-            _sample(path, digest)
-        elif path.suffix in (".bin", ".pt", ".pth", ".gguf"):
-            _ends(path, digest)
+        elif sample:
+            sample(path, digest)
+            sampled += 1
+    if not sampled:
+        raise refuse(f"{folder} has no weights ({', '.join(['.safetensors', *_OTHERS])}) by which a model is told, and a file's "
+                     "blocks belong to one: leave the file out")
     return digest.hexdigest()
 
 
@@ -83,7 +88,7 @@ def _sample(path: pathlib.Path, digest: Any) -> None:
                 digest.update(file.read(min(_SAMPLE_BYTES, end - begin)))
 
 
-def _ends(path: pathlib.Path, digest: Any) -> None:
+def _pieces(path: pathlib.Path, digest: Any) -> None:
     """Of a file whose form is not known here: its length, and a sample in each MiB."""
     length = path.stat().st_size
     digest.update(str(length).encode())

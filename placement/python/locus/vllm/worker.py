@@ -133,7 +133,7 @@ class Worker(OffloadingWorker):
         return True
 
     def get_finished(self) -> list[TransferResult]:
-        """VLLM knows no failed job: `take_failed` has the requests of those that this call has returned."""
+        """All as successes: vLLM knows no other. `take_failed` has the requests of those that were none."""
         with self._changed:
             finished, self._finished = self._finished, []
         self._failed.update(job.spec.request for job in finished if job.failed)
@@ -145,7 +145,7 @@ class Worker(OffloadingWorker):
             self._changed.wait_for(lambda: not job_ids & self._active or self._ending)
 
     def rest(self) -> None:
-        """VLLM has nothing to compute now. It would call again and again, and the two threads would hardly get the GIL."""
+        """Nothing is to be computed now. vLLM would call again and again, and the two threads would hardly get the GIL."""
         with self._changed:
             if (self._active or self._orders or self._sinking) and not self._finished:
                 self._changed.wait(_REST_S)
@@ -292,8 +292,9 @@ class Worker(OffloadingWorker):
                     results = tier.many(STORE, [job.spec.keys[i] for i in mine], self.cache.pieces(group, job.blocks[mine]))
                 moved += int((results == 0).sum()) * self.cache.block_bytes[group]
                 full = results == -errno.ENOSPC
-                if again or not full.any() or not self._make_room(at, int(full.sum())):
+                if again or not full.any():
                     break
+                self._make_room(at, int(full.sum()))
                 self._say_lost(at, [job.spec.keys[i] for i in mine[(results != 0) & ~full]], results[(results != 0) & ~full])
                 mine = mine[full]
             self._say_lost(at, [job.spec.keys[i] for i in mine[results != 0]], results[results != 0])
@@ -302,7 +303,7 @@ class Worker(OffloadingWorker):
                 self.stats.count("store_bytes", moved, tier.name)
         return moved
 
-    def _make_room(self, at: int, count: int) -> bool:
+    def _make_room(self, at: int, count: int) -> None:
         """What is to leave this tier goes at once, copied or not. If nothing is, the sinker may be about to drop some."""
         with self._changed:
             waiting = [order for order in self._orders if order.what in (SINK, DROP_FROM) and order.at == at][:count]
@@ -317,7 +318,6 @@ class Worker(OffloadingWorker):
                 self._changed.wait_for(lambda: not any(order.at == at for order in self._sinking) or self._ending)
         with self.tiers[at].lock:
             self.tiers[at].many(DROP, keys)
-        return True
 
     def _say_lost(self, at: int, keys: Sequence[bytes], results: np.ndarray[Any, Any]) -> None:
         if not keys:
